@@ -362,6 +362,24 @@ TEST(StepLog, AnEvaluationBeforeTheTrainingIsOfStep0) {
   EXPECT_EQ(import_text("val loss 11.01\nstep 20 | loss 9.8\nstep 40 | loss 9.7\n").runs.at(0).steps[0].step, 20);
 }
 
+TEST(StepLog, AnIterationsEvaluationIsOfItsStep) {
+  std::string text;
+  for (int i = 1; i <= 12; ++i) {
+    text += fmt::format("Epoch 1 | iter {} step {} | loss train: 9.{:02}, val: n/a | iter time: 211.61 ms (step)\n",
+                        8 * i, i, 99 - i);
+    if (i % 5 == 0) text += fmt::format("iter {}: val loss 7.1230, val time: 5010.10 ms\n", 8 * i);
+  }
+  text += "iter 88: val loss 7.5, val time: 5010.10 ms\n";
+  const Told told = import_text(text);
+  const std::vector<StepRecord>& steps = told.runs.at(0).steps;
+  ASSERT_EQ(steps.size(), 12u);
+  EXPECT_EQ(steps.back().step, 12);
+  EXPECT_EQ(steps[4].val_loss, 7.123);
+  EXPECT_EQ(steps[9].val_loss, 7.123);
+  EXPECT_EQ(steps[10].val_loss, 7.5);
+  EXPECT_FALSE(told.noted("go back"));
+}
+
 TEST(StepLog, MicroStepsAreNoAttempts) {
   for (const char* micro : {"step {0} micro {1}/4 | loss 3.{1} | 80.0 ms\n", "step {0} micro_step {1}/4 loss 3.{1}\n",
                             "step {0} | micro-batch {1}/4 | loss 3.{1}\n", "step {0} (accum {1}/4) loss 3.{1}\n"}) {

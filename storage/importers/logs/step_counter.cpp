@@ -61,12 +61,23 @@ Counted StepCounter::count(const LogLine& line, const RunProgress& run, bool new
 }
 
 void StepCounter::number(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
+  if (line.has_step() && line.counts_iterations && iteration_.step > 0 && run.open)
+    return number_iteration(line, counted);
+  if (line.iteration >= 0 && line.step > 0) iteration_ = {line.iteration, line.step};
   if (line.has_step()) return number_within_epoch(line, run, new_block, counted);
   if (line.batch >= 0 && line.has_loss()) return number_bar(line, new_block, counted);
   const bool has_fraction = !is_missing(line.epoch) && !line.whole_epoch && !is_missing(line.loss);  // "epoch 0.05"
   if (line.record || has_fraction) return number_record(line, run, new_block, counted);
   if (is_whole_epoch(line.epoch) && line.epoch < most_epochs && (!run.open || run.step_is_epoch || new_block))
     return take_as_step(static_cast<std::int64_t>(line.epoch), counted);
+  take_as_validation(line, counted);
+}
+
+// "iter 48: val loss" below "iter 48 step 12": the number of an iteration, which isn't that of a step here.
+void StepCounter::number_iteration(const StepLine& line, Counted& counted) const {
+  if (line.step == iteration_.number) return take_as_step(iteration_.step + epoch_offset_, counted);
+  const std::int64_t each = iteration_.number % iteration_.step == 0 ? iteration_.number / iteration_.step : 0;
+  if (each > 0 && line.step % each == 0) return take_as_step(line.step / each + epoch_offset_, counted);
   take_as_validation(line, counted);
 }
 
@@ -299,6 +310,7 @@ void StepCounter::end_run() {
   epoch_offset_ = 0;
   raw_step_ = -1;
   step_gap_ = 1;
+  iteration_ = {};
   bar_ = {};
   loss_bar_ = {};
 }

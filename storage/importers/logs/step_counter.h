@@ -105,6 +105,7 @@ class StepCounter {
   void hold_unfinished(const StepLine& line, Counted& counted);
   void number_record(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
   void time_by_bar(Counted& counted);
+  void number_iteration(const StepLine& line, Counted& counted) const;
 
   double epoch_ = missing;  // as printed last
   double offset_epoch_ = missing;
@@ -117,6 +118,10 @@ class StepCounter {
   std::optional<HeldBar> held_;
   bool records_are_epochs_ = false;
   double repeated_val_loss_ = missing;
+  struct Iteration {
+    std::int64_t number = 0;
+    std::int64_t step = 0;
+  } iteration_;  // the last one that was printed beside its step; 0: none
   StepLine timed_;  // a record with its bar's time, or the line of a held bar
 };
 

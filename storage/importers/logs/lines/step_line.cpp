@@ -507,6 +507,7 @@ class LineReading {
         line_.step = pair.whole >= 0 && meaning.scale == 1 ? pair.whole : std::llround(value);
         line_.total = pair.total;
         line_.rounded_step = meaning.scale > 1 ? meaning.scale : 0;
+        line_.counts_iterations = one_of(KeyWords(pair.key).last(), {"iter", "iteration"});
         trace_.learnable &= pair.whole >= 0 && meaning.scale == 1;  // "100.0" is a step, "100.5" is not
         break;
       case Field::batch:
