@@ -50,6 +50,11 @@ class StepCounter {
   // Whether a bar of this many steps is the one that counts.
   bool is_bar(std::int64_t total) const { return bar_.total == total; }
 
+  // The steps from one printed step to the next.
+  std::int64_t step_gap() const { return step_gap_; }
+  // The steps of the training by its bar, if that counts them and isn't full; else -1.
+  std::int64_t unfilled_bar() const { return bar_.step >= 0 && bar_.step < bar_.total ? bar_.total : -1; }
+
   // Whether the bar began again at 0 and went at once beyond the run's first step: the training goes on from a
   // checkpoint.
   bool resumes(const RunProgress& run) const { return bar_.starts_over && bar_.first > run.first_step; }
@@ -100,12 +105,12 @@ class StepCounter {
   }
   void number(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
   std::int64_t exact_step(const StepLine& line, const RunProgress& run, bool new_block) const;
+  void number_iteration(const StepLine& line, Counted& counted) const;
   void number_within_epoch(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
   void number_bar(const StepLine& line, bool new_block, Counted& counted);
   void hold_unfinished(const StepLine& line, Counted& counted);
   void number_record(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
   void time_by_bar(Counted& counted);
-  void number_iteration(const StepLine& line, Counted& counted) const;
 
   double epoch_ = missing;  // as printed last
   double offset_epoch_ = missing;
@@ -113,15 +118,15 @@ class StepCounter {
   std::int64_t raw_step_ = -1;     // as printed
   std::int64_t step_gap_ = 1;
   std::int64_t placed_ = -1;
+  struct Iteration {
+    std::int64_t number = 0;
+    std::int64_t step = 0;
+  } iteration_;  // the last one that was printed beside its step; 0: none
   TrainerBar bar_;
   LossBar loss_bar_;
   std::optional<HeldBar> held_;
   bool records_are_epochs_ = false;
   double repeated_val_loss_ = missing;
-  struct Iteration {
-    std::int64_t number = 0;
-    std::int64_t step = 0;
-  } iteration_;  // the last one that was printed beside its step; 0: none
   StepLine timed_;  // a record with its bar's time, or the line of a held bar
 };
 

@@ -11,6 +11,7 @@
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/logs/lines/text_pairs.h"
 #include "storage/importers/text.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -98,6 +99,7 @@ void StepLog::take(const LogLine& line) {
       return facts_.read_part(line.text);
     case LogLine::Kind::fence:
       release_records();
+      is_document_ = true;
       facts_.listen();
       return outline_.fence(line.place);
     case LogLine::Kind::table_header:
@@ -379,9 +381,17 @@ void StepLog::end_run() {
 
 // A training that was complete, or had reached its last planned step, is finished whatever happened behind it.
 void StepLog::take_early_end() {
-  if (!early_end_.found()) return;
   const RunProgress run = run_.progress();
-  const bool is_complete = is_complete_ || (total_ > 0 && run.last_step + 1 >= total_);
+  const std::int64_t planned = total_ > 0 ? total_ : counter_.unfilled_bar();
+  const bool is_complete = is_complete_ || (planned > 0 && run.last_step + 1 >= planned);
+  if (!early_end_.found()) {
+    // The next printed step might have been behind the last one.
+    if (is_complete || is_document_ || planned <= 0 || run.last_step + counter_.step_gap() >= planned) return;
+    const std::string reason = "its log ends at step " + grouped(run.last_step) + " of " + grouped(planned) +
+                               "; whether its training did isn't known";
+    sink_.note(0, reason);
+    return run_.end_early(RunStatus::finished, reason);
+  }
   sink_.note(early_end_.line(), "behind step " + std::to_string(run.last_step) + " the log says \"" +
                                     early_end_.reason() + "\"" +
                                     (is_complete ? "; the training was complete by then"
@@ -396,6 +406,7 @@ void StepLog::take_words(const LogLine& line) {
   if (run_.progress().open && line.place != LogLine::Place::code) early_end_.read(line.text, line.number);
   const auto item = item_of(line.text);
   const std::string_view heading = heading_of(line.text);
+  is_document_ |= item || text.starts_with('#');
   if (item || !heading.empty()) release_records();  // they belong to the block before
   if (!facts_.attentive() && !item && heading.empty()) return outline_.any_words();
   if (is_warning(text)) return warnings_.note(line.number, "skipped: a warning from a compiler or library");

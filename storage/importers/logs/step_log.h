@@ -95,6 +95,7 @@ class StepLog : public ImportReader {
   bool is_complete_ = false;      // ... and the log says that it was complete
   std::int64_t batch_ = 0;        // samples of a step, if its place is counted in samples
   bool has_prose_ = false;        // some words are
+  bool is_document_ = false;      // it has headings, lists or blocks: its logs may be excerpts
   bool is_bare_ = true;           // the last step has a loss and nothing else
   double last_epoch_ = missing;   // of a record without a number
   double reported_ = missing;     // tokens/s that words under an item state
