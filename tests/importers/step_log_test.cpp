@@ -348,6 +348,21 @@ TEST(StepLog, ABarThatBeginsAgainBeyondItsFirstStepsResumes) {
   EXPECT_EQ(step_numbers(two.runs[1]).size(), 15u);
 }
 
+TEST(StepLog, ABarOfEachEpochDoesNotResume) {
+  for (const int shown : {100, 99}) {  // the last of a bar that is cleared
+    std::string text;
+    for (int epoch = 0; epoch < 3; ++epoch)
+      for (int i = 0; i <= shown; ++i) {
+        text += fmt::format("  0%|          | {}/100 [00:00<02:29,  2.00it/s]\n", i);
+        if (i > 0 && i % 20 == 0)
+          text += fmt::format("{{'loss': {:.4f}, 'epoch': {:.2f}}}\n", 9.0 - epoch, epoch + i / 100.0);
+      }
+    const Told told = import_text(text);
+    ASSERT_EQ(told.runs.size(), 1u);
+    EXPECT_FALSE(told.noted("go back")) << shown;
+  }
+}
+
 TEST(StepLog, AnEvaluationBeforeTheTrainingIsOfStep0) {
   for (const char* before : {"{'eval_loss': 11.01, 'eval_runtime': 2.1, 'epoch': 0}\n", "{'eval_loss': 11.01}\n"})
     for (const bool is_behind_bar : {false, true}) {

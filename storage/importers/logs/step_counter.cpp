@@ -182,8 +182,11 @@ Counted StepCounter::release_held() {
 void StepCounter::number_record(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
   if (is_missing(line.loss)) return take_as_validation(line, counted);
   const bool goes_on = run.open && !new_block;
+  record_epoch_ = line.epoch;
+  // A bar of each epoch begins again too.
+  bar_.starts_over &= goes_on && !(line.epoch > bar_.epoch);
   const std::int64_t last = last_record(run, goes_on);
-  bar_.starts_over &= goes_on && bar_.step <= run.last_step;
+  bar_.starts_over &= bar_.step <= run.last_step;
   if (placed_ >= 0) {
     if (placed_ > last) step_gap_ = placed_ - last;
     bar_.last = placed_;
@@ -289,13 +292,14 @@ std::optional<std::int64_t> StepCounter::follow_bar(const StepLine& line, const 
   // The first bar was printed after the first dictionary, so each shows the step of the dictionary before it.
   const bool behind_first =
       bar_.step < 0 && line.batch > 0 && run.open && !new_block && run.steps == 1 && run.first_step == 1;
-  const bool begins_again = line.batches == bar_.total && line.batch == 0 && bar_.step > 0;
+  const bool begins_again = line.batches == bar_.total && line.batch == 0 && bar_.step > 0 && bar_.step < bar_.total;
   const bool has_begun_again = line.batches == bar_.total && bar_.starts_over && !begins_again;
   const TrainerBar before = std::exchange(bar_, {.step = line.batch,
                                                  .total = line.batches,
                                                  .rate = line.throughput,
                                                  .time = line.time,
                                                  .starts_over = begins_again || has_begun_again});
+  bar_.epoch = begins_again ? record_epoch_ : before.epoch;
   if (has_begun_again) {
     bar_.first = before.first > 0 ? before.first : line.batch;
     bar_.last = before.first > 0 ? before.last : line.batch - 1;
@@ -311,6 +315,7 @@ void StepCounter::end_run() {
   raw_step_ = -1;
   step_gap_ = 1;
   iteration_ = {};
+  record_epoch_ = missing;
   bar_ = {};
   loss_bar_ = {};
 }

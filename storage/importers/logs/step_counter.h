@@ -83,6 +83,7 @@ class StepCounter {
     double time = missing;     // "1.20s/it"
     bool starts_over = false;  // it was drawn at 0 again, and no record is beyond the ones before
     std::int64_t first = 0;    // the first step that it showed then
+    double epoch = missing;    // of the last record then
     std::int64_t last = 0;     // of a record since, or the one in front of `first`
   };
   struct LossBar {
@@ -118,6 +119,7 @@ class StepCounter {
   std::int64_t raw_step_ = -1;     // as printed
   std::int64_t step_gap_ = 1;
   std::int64_t placed_ = -1;
+  double record_epoch_ = missing;  // of the last record
   struct Iteration {
     std::int64_t number = 0;
     std::int64_t step = 0;
