@@ -59,6 +59,28 @@ TEST(Ends, an_error_that_the_training_survives_is_none) {
   EXPECT_NE(status_of(planned + traceback + "OSError: no space for the plots\n"), RunStatus::failed);
 }
 
+TEST(Ends, a_log_that_ends_before_its_planned_steps_says_so) {
+  const auto planned = [](int to, int total, int gap = 1) {
+    std::string text;
+    for (int i = gap; i <= to; i += gap)
+      text += fmt::format("step {}/{} | loss {:.4f} | dt 100.{} ms\n", i, total, 5 - 0.01 * i, i % 10);
+    return text;
+  };
+  const auto reason = [](const std::string& text) { return import_text(text).runs.at(0).run.reason; };
+  EXPECT_EQ(reason(planned(60, 19073)), "its log ends at step 60 of 19,073; whether its training did isn't known");
+  EXPECT_EQ(status_of(planned(60, 19073)), RunStatus::finished) << "it may have been cut";
+  for (const std::string& whole :
+       {planned(60, 60), planned(59, 60), planned(60, 65, 10), planned(60, 19073) + "Training complete\n", body(),
+        "# Notes\n" + planned(60, 19073), "```\n" + planned(60, 19073) + "```\n"})
+    EXPECT_EQ(reason(whole), "") << whole;
+  std::string bars;
+  for (int i = 0; i <= 160; ++i) {
+    bars += fmt::format(" 53%|#####     | {}/300 [01:20<01:10,  2.00it/s]\n", i);
+    if (i > 0 && i % 20 == 0) bars += fmt::format("{{'loss': {}, 'epoch': {:.2f}}}\n", 9 - 0.01 * i, i / 150.0);
+  }
+  EXPECT_EQ(reason(bars), "its log ends at step 160 of 300; whether its training did isn't known");
+}
+
 TEST(Ends, a_table_may_end_early_too) {
   EXPECT_EQ(status_of("step,loss\n1,3.5\n2,3.4\nKilled\n", "t.csv"), RunStatus::interrupted);
   EXPECT_EQ(status_of("step,loss\n1,3.5\n" + traceback + "ValueError: x\n", "t.csv"), RunStatus::failed);

@@ -5,6 +5,7 @@
 
 #include "storage/importers/logs/lines/step_line.h"
 #include "storage/importers/logs/units.h"
+#include "storage/wording.h"
 #include "tests/importers/told.h"
 
 namespace stepladder {
@@ -345,6 +346,149 @@ TEST(StepLog, ManyStepsAreToldWhileItReads) {
   ASSERT_EQ(told.runs[0].steps.size(), 200'000u);
   EXPECT_EQ(told.runs[0].steps.back().step, 200'000);
   EXPECT_EQ(told.runs[0].steps.back().tokens, 4096);
+}
+
+// Transformers' bar at these steps, with a record at each 20th.
+std::string trained(int from, int to) {
+  std::string text;
+  for (int i = from; i <= to; ++i) {
+    text += fmt::format("  0%|          | {}/300 [00:00<02:29,  2.00it/s]\n", i);
+    if (i > 0 && i > from && i % 20 == 0)
+      text += fmt::format("{{'loss': {:.4f}, 'learning_rate': 1e-05, 'epoch': {:.2f}}}\n", 9 - 0.01 * i - 0.001 * from,
+                          i / 150.0);
+  }
+  return text;
+}
+
+std::vector<std::int64_t> step_numbers(const ToldRun& run) {
+  std::vector<std::int64_t> all;
+  for (const StepRecord& step : run.steps) all.push_back(step.step);
+  return all;
+}
+
+TEST(StepLog, ABarThatBeginsAgainBeyondItsFirstStepsResumes) {
+  const std::string bar = "  0%|          | 0/300 [00:00<?, ?it/s]\n";
+  const std::string cancelled = "slurmstepd: error: *** JOB 77 ON n1 CANCELLED AT 2026-03-04T12:00:00 ***\n";
+  for (const std::string& between :
+       {std::string("***** Running training *****\n  Continuing training from global step 100\n"), cancelled,
+        std::string("Traceback (most recent call last):\nRuntimeError: x\n"), std::string()}) {
+    const Told told = import_text(trained(0, 160) + between + bar + trained(101, 300));
+    ASSERT_EQ(told.runs.size(), 1u) << between;
+    EXPECT_EQ(step_numbers(told.runs[0]), (std::vector<std::int64_t>{20, 40, 60, 80, 100, 120, 140, 160, 120, 140, 160,
+                                                                     180, 200, 220, 240, 260, 280, 300}))
+        << between;
+    EXPECT_TRUE(told.noted("steps go back to an earlier one 1 time")) << between;
+    EXPECT_NE(told.runs[0].run.status, RunStatus::interrupted) << between;
+    EXPECT_NE(told.runs[0].run.status, RunStatus::failed) << between;
+  }
+  // Without an overlap nothing goes back.
+  EXPECT_FALSE(import_text(trained(0, 100) + bar + trained(101, 300)).noted("go back"));
+  // Another training of the same plan begins with the same steps.
+  const Told two = import_text(trained(0, 160) + cancelled + trained(0, 300));
+  ASSERT_EQ(two.runs.size(), 2u);
+  EXPECT_EQ(two.runs[0].run.status, RunStatus::interrupted);
+  EXPECT_TRUE(two.noted("so the run is interrupted"));
+  EXPECT_EQ(step_numbers(two.runs[1]).size(), 15u);
+}
+
+TEST(StepLog, ABarOfEachEpochDoesNotResume) {
+  for (const int shown : {100, 99}) {  // the last of a bar that is cleared
+    std::string text;
+    for (int epoch = 0; epoch < 3; ++epoch)
+      for (int i = 0; i <= shown; ++i) {
+        text += fmt::format("  0%|          | {}/100 [00:00<02:29,  2.00it/s]\n", i);
+        if (i > 0 && i % 20 == 0)
+          text += fmt::format("{{'loss': {:.4f}, 'epoch': {:.2f}}}\n", 9.0 - epoch, epoch + i / 100.0);
+      }
+    const Told told = import_text(text);
+    ASSERT_EQ(told.runs.size(), 1u);
+    EXPECT_FALSE(told.noted("go back")) << shown;
+  }
+}
+
+TEST(StepLog, AnEvaluationBeforeTheTrainingIsOfStep0) {
+  for (const char* before : {"{'eval_loss': 11.01, 'eval_runtime': 2.1, 'epoch': 0}\n", "{'eval_loss': 11.01}\n"})
+    for (const bool is_behind_bar : {false, true}) {
+      const std::string bar = "  0%|          | 0/300 [00:00<?, ?it/s]\n";
+      const Told told = import_text((is_behind_bar ? bar + before : before + bar) + trained(1, 300));
+      ASSERT_EQ(told.runs.size(), 1u);
+      EXPECT_EQ(told.runs[0].steps.at(0).step, 0) << before;
+      EXPECT_EQ(told.runs[0].steps[0].val_loss, 11.01) << before;
+      EXPECT_TRUE(is_missing(told.runs[0].steps.at(1).val_loss)) << before;
+    }
+  // Nothing says of which step it is.
+  EXPECT_EQ(import_text("val loss 11.01\nstep 20 | loss 9.8\nstep 40 | loss 9.7\n").runs.at(0).steps[0].step, 20);
+}
+
+TEST(StepLog, AnIterationsEvaluationIsOfItsStep) {
+  std::string text;
+  for (int i = 1; i <= 12; ++i) {
+    text += fmt::format("Epoch 1 | iter {} step {} | loss train: 9.{:02}, val: n/a | iter time: 211.61 ms (step)\n",
+                        8 * i, i, 99 - i);
+    if (i % 5 == 0) text += fmt::format("iter {}: val loss 7.1230, val time: 5010.10 ms\n", 8 * i);
+  }
+  text += "iter 88: val loss 7.5, val time: 5010.10 ms\n";
+  const Told told = import_text(text);
+  const std::vector<StepRecord>& steps = told.runs.at(0).steps;
+  ASSERT_EQ(steps.size(), 12u);
+  EXPECT_EQ(steps.back().step, 12);
+  EXPECT_EQ(steps[4].val_loss, 7.123);
+  EXPECT_EQ(steps[9].val_loss, 7.123);
+  EXPECT_EQ(steps[10].val_loss, 7.5);
+  EXPECT_FALSE(told.noted("go back"));
+}
+
+TEST(StepLog, MicroStepsAreNoAttempts) {
+  for (const char* micro : {"step {0} micro {1}/4 | loss 3.{1} | 80.0 ms\n", "step {0} micro_step {1}/4 loss 3.{1}\n",
+                            "step {0} | micro-batch {1}/4 | loss 3.{1}\n", "step {0} (accum {1}/4) loss 3.{1}\n"}) {
+    std::string alone, both;
+    for (int i = 1; i <= 5; ++i) {
+      for (int part = 1; part <= 4; ++part) {
+        alone += fmt::format(fmt::runtime(micro), i, part);
+        both += fmt::format(fmt::runtime(micro), i, part);
+      }
+      both += fmt::format("step {} done | loss 3.9 | 331.9 ms\n", i);
+    }
+    const Told told = import_text(both);
+    EXPECT_EQ(step_numbers(told.runs.at(0)), (std::vector<std::int64_t>{1, 2, 3, 4, 5})) << both;
+    EXPECT_FALSE(told.noted("go back")) << both;
+    EXPECT_EQ(told.runs[0].steps[2].loss, 3.9);
+    EXPECT_NEAR(told.runs[0].steps[2].dt_ms, 331.9, 1e-6);
+    const Told parts = import_text(alone);
+    EXPECT_EQ(parts.runs.at(0).steps.size(), 5u) << alone;
+    EXPECT_NEAR(parts.runs[0].steps[2].loss, 3.25, 1e-9);
+    EXPECT_TRUE(parts.noted("has only lines of micro-steps (4)"));
+  }
+}
+
+TEST(StepLog, ThePlaceOfSamplesIsThatOfSteps) {
+  for (const char* name : {"Train Checkpoint", "Train Epoch"})
+    for (const char* header : {"", "global_batch_size: 512\nseq_len: 2048\n"}) {
+      std::string text = header;
+      for (int i = 0; i < 40; ++i)
+        text += fmt::format(
+            "2025-03-04,10:00:00 | INFO | {}: 0 [{:>8}/1048576 ({}%)] Data (t): 0.012 Batch (t): 0.501, 1021.96/s, "
+            "127.740/s/gpu LR: 0.000300 Loss: 6.157 \n",
+            name, (20 * i + 1) * 512, 2 * i);
+      const Told told = import_text(text);
+      const ToldRun& run = told.runs.at(0);
+      EXPECT_EQ(run.steps.front().step, 1) << text;
+      EXPECT_EQ(run.steps.back().step, 781) << text;
+      EXPECT_NEAR(run.steps[5].dt_ms, 501, 1e-6) << text;
+      EXPECT_EQ(run.run.tokens_per_step, *header ? 512 * 2048 : 0);
+    }
+}
+
+TEST(StepLog, DevicesAreCountedInCapitalsAndByTheirParts) {
+  const std::string steps = "step 1/9 | loss 3.5 | dt 100.00ms\nstep 2/9 | loss 3.5 | dt 100.00ms\n";
+  const auto devices = [&](const std::string& text) {
+    const Told told = import_text(text + steps);
+    return nlohmann::json::parse(told.runs.at(0).run.recipe).value("devices", 0);
+  };
+  EXPECT_EQ(devices("1 node of 8X A100 40GB\n"), 8);
+  EXPECT_EQ(devices("Tokens / micro-batch / rank: 32 x 2048 = 65,536\nTokens / micro-batch: 524,288\n"), 8);
+  EXPECT_EQ(devices("micro batch size per GPU: 4\nmicro batch size: 32\n"), 8);
+  EXPECT_EQ(devices("batch size per GPU: 4\nbatch size: 32\n"), 0) << "it may be accumulated";
 }
 
 }  // namespace

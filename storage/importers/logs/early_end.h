@@ -21,7 +21,7 @@ class EarlyEnd {
   bool found() const { return found_.has_value(); }
   RunStatus status() const { return found_->status; }           // failed or interrupted
   const std::string& reason() const { return found_->reason; }  // the line that says so, shortened
-  std::int64_t line() const { return found_->line; }
+  std::int64_t line() const { return found_ ? found_->line : 0; }
 
  private:
   struct Found {

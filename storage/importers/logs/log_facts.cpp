@@ -215,7 +215,30 @@ bool LogFacts::read(std::string_view line) {
   said |= read_numbers(line);
   said |= name_devices(cards_in(line));
   said |= add_devices(devices_of_mesh(line));
+  said |= read_part_of_one(line);
   return said;
+}
+
+// "Tokens / micro-batch / rank: 32 x 2048 = 65,536" beside "Tokens / micro-batch: 524,288": 8 devices. Other batches
+// may be accumulated.
+bool LogFacts::read_part_of_one(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || !contains_word(line.substr(0, colon), "micro")) return false;
+  std::string_view name = trimmed(line.substr(0, colon));
+  const KeyWords words(name);
+  const bool is_of_one = is_device_word(words.last());
+  if (is_of_one) name = trimmed(name.substr(0, name.size() - words.last().size()), " /");
+  if (is_of_one && name.ends_with(" per")) name.remove_suffix(4);
+  PairScanner scanner(line.substr(colon));
+  std::int64_t count = 0;
+  for (Pair pair; scanner.next(pair);) count = pair.whole;
+  if (count <= 0) return false;
+  if (is_of_one) {
+    part_name_ = name;
+    part_of_one_ = count;
+    return true;
+  }
+  return part_of_one_ > 0 && name == part_name_ && count % part_of_one_ == 0 && add_devices(count / part_of_one_);
 }
 
 bool LogFacts::read_configuration(std::string_view line) {

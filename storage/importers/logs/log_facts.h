@@ -82,9 +82,12 @@ struct LogFacts {
   std::int64_t* data_fact(const Number& number);
   bool read_devices(const Number& number);
   bool name_devices(std::int64_t count);  // false if it is none
+  bool read_part_of_one(std::string_view line);
 
   std::int64_t available_ = 0;  // devices that are there, of which perhaps not all are used
   std::int64_t per_node_ = 0;   // as `torchrun --nproc_per_node=8` has it
+  std::string part_name_;       // of a count of micro-batches that was printed for one device
+  std::int64_t part_of_one_ = 0;
 };
 
 // Facts from the words around the steps, about the run that follows or continues.

@@ -18,6 +18,8 @@ struct PrintedStep : StepValues {
   double at = missing;          // unix seconds, from a time stamp in front
   bool estimate = false;        // its loss was measured by an evaluation: a loss of the step itself replaces it
   bool redrawn = false;         // from a progress bar: a later line has the step's final values
+  std::int64_t micro = -1;      // which part of the step it measures; -1: all
+  std::int64_t parts = 0;       // that were measured so far
   bool tested = false;          // its val_loss is that of a test set
 };
 

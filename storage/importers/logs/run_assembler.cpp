@@ -164,6 +164,10 @@ void RunAssembler::pass_on(std::size_t keep) {
       if (in_bits_ && !is_missing(*loss)) *loss *= std::numbers::ln2;
     clock_->take(step);
     keep_rate(step);
+    if (step.micro >= 0 && !std::exchange(parts_noted_, true))
+      sink_->note(step.line, "step " + std::to_string(step.step) + " has only lines of micro-steps (" +
+                                 std::to_string(step.parts) +
+                                 "): the mean of their losses and the sum of their times are its own");
   }
   steps_.release(count);
   if (options_->live) pass_on_logged();

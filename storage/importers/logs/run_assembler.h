@@ -68,6 +68,7 @@ class RunAssembler {
 
   // See StepMerger.
   void validate(double val_loss, bool tested, std::int64_t line);
+  void validates_untrained() { steps_.validates_untrained(); }
   void complete_last(double loss) { steps_.complete_last(loss); }
   void renumber_first(std::int64_t step);
 
@@ -111,6 +112,7 @@ class RunAssembler {
   bool perplexity_noted_ = false;
   bool says_bits_ = false, says_nats_ = false;  // some line (weigh_loss)
   bool in_bits_ = false;                        // the losses are
+  bool parts_noted_ = false;
   std::string unread_times_;
   std::int64_t unread_line_ = 0;
   CappedNotes late_;

@@ -18,6 +18,8 @@ void read_printed(const LogLine& line, PrintedStep& printed) {
   printed.line = line.number;
   printed.rank = line.step.rank;
   printed.iteration = line.step.iteration;
+  printed.micro = line.step.micro;
+  printed.parts = line.step.micro >= 0 ? 1 : 0;
   printed.redrawn = line.step.bar || printed.iteration >= 0;  // the last iteration completes a step
   printed.at = line.at;
   // "step 250: train loss 3.1, val loss 3.2": both are means of an evaluation.
@@ -59,12 +61,23 @@ Counted StepCounter::count(const LogLine& line, const RunProgress& run, bool new
 }
 
 void StepCounter::number(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
+  if (line.has_step() && line.counts_iterations && iteration_.step > 0 && run.open)
+    return number_iteration(line, counted);
+  if (line.iteration >= 0 && line.step > 0) iteration_ = {line.iteration, line.step};
   if (line.has_step()) return number_within_epoch(line, run, new_block, counted);
   if (line.batch >= 0 && line.has_loss()) return number_bar(line, new_block, counted);
   const bool has_fraction = !is_missing(line.epoch) && !line.whole_epoch && !is_missing(line.loss);  // "epoch 0.05"
   if (line.record || has_fraction) return number_record(line, run, new_block, counted);
   if (is_whole_epoch(line.epoch) && line.epoch < most_epochs && (!run.open || run.step_is_epoch || new_block))
     return take_as_step(static_cast<std::int64_t>(line.epoch), counted);
+  take_as_validation(line, counted);
+}
+
+// "iter 48: val loss" below "iter 48 step 12": the number of an iteration, which isn't that of a step here.
+void StepCounter::number_iteration(const StepLine& line, Counted& counted) const {
+  if (line.step == iteration_.number) return take_as_step(iteration_.step + epoch_offset_, counted);
+  const std::int64_t each = iteration_.number % iteration_.step == 0 ? iteration_.number / iteration_.step : 0;
+  if (each > 0 && line.step % each == 0) return take_as_step(line.step / each + epoch_offset_, counted);
   take_as_validation(line, counted);
 }
 
@@ -128,14 +141,19 @@ void StepCounter::number_bar(const StepLine& line, bool new_block, Counted& coun
   bar.last_total = line.batches;
   std::int64_t step = bar.steps_before + line.batch;
   if (line.bar && !line.keras) {
-    // A bar that shows a loss at 0/N is drawn before its count goes up: 0 is the first step.
-    if (line.batch == 0) loss_bar_.starts_with_loss = true;
-    if (loss_bar_.starts_with_loss && line.batch == line.batches) return;
-    if (loss_bar_.starts_with_loss) ++step;
+    // A bar that shows a loss at 0/N is drawn before its count goes up: 0 is the first step. One that begins an epoch
+    // with the loss of the last shows that one's values.
+    const bool is_last_ones = line.loss == std::exchange(bar.loss, line.loss) && line.batch == 0;
+    if (line.batch == 0 && !is_last_ones) bar.starts_with_loss = true;
+    if (bar.starts_with_loss && line.batch == line.batches) return;
+    if (bar.starts_with_loss) ++step;
     // Its postfix keeps showing the last validation loss.
     double& val_loss = counted.step.val_loss;
-    if (!is_missing(val_loss) && val_loss == loss_bar_.val_loss) val_loss = missing;
-    if (!is_missing(val_loss)) loss_bar_.val_loss = val_loss;
+    if (!is_missing(val_loss) && val_loss == std::exchange(bar.val_loss, val_loss)) val_loss = missing;
+    if (is_last_ones && !bar.starts_with_loss) {
+      if (!is_missing(val_loss)) counted.what = Counted::What::validation;
+      return;
+    }
   }
   take_as_step(step, counted);
   if (line.keras) hold_unfinished(line, counted);
@@ -164,9 +182,14 @@ Counted StepCounter::release_held() {
 void StepCounter::number_record(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
   if (is_missing(line.loss)) return take_as_validation(line, counted);
   const bool is_same_run = run.open && !new_block;
-  const std::int64_t last = is_same_run ? run.last_step : 0;
+  record_epoch_ = line.epoch;
+  // A bar of each epoch begins again too.
+  bar_.starts_over &= is_same_run && !(line.epoch > bar_.epoch);
+  const std::int64_t last = last_record(run, is_same_run);
+  bar_.starts_over &= bar_.step <= run.last_step;
   if (placed_ >= 0) {
     if (placed_ > last) step_gap_ = placed_ - last;
+    bar_.last = placed_;
     return take_as_step(std::exchange(placed_, -1), counted);
   }
   if (is_same_run && run.lacks_loss) return take_as_step(last, counted);
@@ -177,6 +200,7 @@ void StepCounter::number_record(const StepLine& line, const RunProgress& run, bo
   if (records_are_epochs_) return take_as_step(static_cast<std::int64_t>(line.epoch), counted);
   if (bar_.step > last) {
     step_gap_ = bar_.step - last;
+    bar_.last = bar_.step;
     return take_as_step(bar_.step, counted);
   }
   take_as_step(last + (bar_.step >= 0 ? step_gap_ : 1), counted);
@@ -188,7 +212,7 @@ void StepCounter::number_record(const StepLine& line, const RunProgress& run, bo
 std::vector<std::int64_t> StepCounter::place(std::span<const double> epochs, std::int64_t next_bar,
                                              const RunProgress& run, bool new_block, bool& is_certain) const {
   const bool is_same_run = run.open && !new_block;
-  const std::int64_t last = is_same_run ? run.last_step : 0, before = is_same_run ? run.steps : 0;
+  const std::int64_t last = last_record(run, is_same_run), before = is_same_run && !bar_.starts_over ? run.steps : 0;
   const auto count = std::ssize(epochs);
   const auto spaced = [&](std::int64_t from, std::int64_t gap) {
     std::vector<std::int64_t> steps;
@@ -227,7 +251,7 @@ std::vector<std::int64_t> StepCounter::place(std::span<const double> epochs, std
 // A dictionary may be printed before or after the bar moves on. It is that step at which all steps make whole epochs,
 // whose spacing is that of the steps before, or whose number is rounder.
 std::int64_t StepCounter::place_one(double epoch, std::int64_t next_bar, const RunProgress& run, bool new_block) const {
-  const std::int64_t last = run.open && !new_block ? run.last_step : 0;
+  const std::int64_t last = last_record(run, run.open && !new_block);
   if (next_bar <= last || next_bar == bar_.step) return -1;
   if (bar_.step <= last) return next_bar;
   const auto makes_whole = [&](std::int64_t step) {
@@ -268,7 +292,18 @@ std::optional<std::int64_t> StepCounter::follow_bar(const StepLine& line, const 
   // The first bar was printed after the first dictionary, so each shows the step of the dictionary before it.
   const bool behind_first =
       bar_.step < 0 && line.batch > 0 && run.open && !new_block && run.steps == 1 && run.first_step == 1;
-  bar_ = {.step = line.batch, .total = line.batches, .rate = line.throughput, .time = line.time};
+  const bool begins_again = line.batches == bar_.total && line.batch == 0 && bar_.step > 0 && bar_.step < bar_.total;
+  const bool has_begun_again = line.batches == bar_.total && bar_.starts_over && !begins_again;
+  const TrainerBar before = std::exchange(bar_, {.step = line.batch,
+                                                 .total = line.batches,
+                                                 .rate = line.throughput,
+                                                 .time = line.time,
+                                                 .starts_over = begins_again || has_begun_again});
+  bar_.epoch = begins_again ? record_epoch_ : before.epoch;
+  if (has_begun_again) {
+    bar_.first = before.first > 0 ? before.first : line.batch;
+    bar_.last = before.first > 0 ? before.last : line.batch - 1;
+  }
   if (!behind_first) return std::nullopt;
   step_gap_ = line.batch;
   return line.batch;
@@ -279,7 +314,9 @@ void StepCounter::end_run() {
   epoch_offset_ = 0;
   raw_step_ = -1;
   step_gap_ = 1;
-  bar_.step = bar_.total = -1;
+  iteration_ = {};
+  record_epoch_ = missing;
+  bar_ = {};
   loss_bar_ = {};
 }
 

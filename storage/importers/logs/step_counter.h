@@ -50,6 +50,17 @@ class StepCounter {
   // Whether a bar of this many steps is the one that counts.
   bool is_bar(std::int64_t total) const { return bar_.total == total; }
 
+  // The steps from one printed step to the next.
+  std::int64_t step_gap() const { return step_gap_; }
+  // The steps of the training by its bar, if that counts them and isn't full; else -1.
+  std::int64_t unfilled_bar() const { return bar_.step >= 0 && bar_.step < bar_.total ? bar_.total : -1; }
+
+  // Whether the bar began again at 0 and went at once beyond the run's first step: the training goes on from a
+  // checkpoint.
+  bool resumes(const RunProgress& run) const { return bar_.starts_over && bar_.first > run.first_step; }
+  // Whether the training's bar has shown a step.
+  bool has_begun() const { return bar_.step > 0; }
+
   // Returns the mean that an unfinished bar showed last, which counts because no finished bar follows.
   Counted release_held();
 
@@ -68,8 +79,12 @@ class StepCounter {
   struct TrainerBar {
     std::int64_t step = -1;
     std::int64_t total = -1;
-    double rate = missing;  // "1.95it/s"
-    double time = missing;  // "1.20s/it"
+    double rate = missing;     // "1.95it/s"
+    double time = missing;     // "1.20s/it"
+    bool starts_over = false;  // it was drawn at 0 again, and no record is beyond the ones before
+    std::int64_t first = 0;    // the first step that it showed then
+    double epoch = missing;    // of the last record then
+    std::int64_t last = 0;     // of a record since, or the one in front of `first`
   };
   struct LossBar {
     double epoch = missing;  // of its first line
@@ -77,6 +92,7 @@ class StepCounter {
     std::int64_t last_total = 0;
     std::int64_t steps_before = 0;  // of the bars before it
     bool starts_with_loss = false;  // at 0/N
+    double loss = missing;          // as shown last
     double val_loss = missing;
   };
   struct HeldBar {
@@ -84,8 +100,13 @@ class StepCounter {
     StepLine line;
   };
 
+  // The step of the last record; 0: this one is the first.
+  std::int64_t last_record(const RunProgress& run, bool is_same_run) const {
+    return !is_same_run ? 0 : bar_.starts_over ? bar_.last : run.last_step;
+  }
   void number(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
   std::int64_t exact_step(const StepLine& line, const RunProgress& run, bool new_block) const;
+  void number_iteration(const StepLine& line, Counted& counted) const;
   void number_within_epoch(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
   void number_bar(const StepLine& line, bool new_block, Counted& counted);
   void hold_unfinished(const StepLine& line, Counted& counted);
@@ -98,6 +119,11 @@ class StepCounter {
   std::int64_t raw_step_ = -1;     // as printed
   std::int64_t step_gap_ = 1;
   std::int64_t placed_ = -1;
+  double record_epoch_ = missing;  // of the last record
+  struct Iteration {
+    std::int64_t number = 0;
+    std::int64_t step = 0;
+  } iteration_;  // the last one that was printed beside its step; 0: none
   TrainerBar bar_;
   LossBar loss_bar_;
   std::optional<HeldBar> held_;

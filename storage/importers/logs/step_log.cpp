@@ -12,6 +12,7 @@
 #include "storage/importers/logs/lines/setting_lines.h"
 #include "storage/importers/logs/lines/text_pairs.h"
 #include "storage/importers/text.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -91,13 +92,14 @@ void StepLog::take(const LogLine& line) {
       return take_record(line);
     case LogLine::Kind::summary:
       release_records();
-      ended_ = true;
+      ended_ = is_complete_ = true;
       return summaries_.note(line.number, "skipped: sums up the whole training");
     case LogLine::Kind::part:
       if (before_first_run() && parts_.size() < most_parts) parts_.emplace_back(line.text);
       return facts_.read_part(line.text);
     case LogLine::Kind::fence:
       release_records();
+      is_document_ = true;
       facts_.listen();
       return outline_.fence(line.place);
     case LogLine::Kind::table_header:
@@ -129,7 +131,7 @@ void StepLog::take_step(const LogLine& line) {
   LogLine counted = line;
   StepLine& step = counted.step;
   if (!run_.progress().open) {
-    batch_ = facts_.batch();
+    batch_ = is_missing(step.batch_size) ? facts_.batch() : std::llround(step.batch_size);
     if (batch_ == 0)
       sink_.note(line.number, "\"" + shortened(trimmed(line.text), 40) +
                                   "\" counts samples, and the log prints no batch size: the steps are samples here");
@@ -167,7 +169,7 @@ void StepLog::count_step(const LogLine& line) {
     return;
   }
   if (step.record && !step.has_step() && !is_missing(step.loss) && !is_missing(step.epoch))
-    ended_ |= step.epoch < std::exchange(last_epoch_, step.epoch) && !outline_.resumes();
+    ended_ |= step.epoch < std::exchange(last_epoch_, step.epoch) && !resumes();
   add(counter_.count(line, run_.progress(), is_new_block()), line.text, line.number);
 }
 
@@ -194,7 +196,7 @@ void StepLog::release_records(std::int64_t next_bar) {
     lines.push_back(each.line());
     const StepLine& step = lines.back().step;
     if (is_missing(step.loss)) continue;
-    if (step.epoch < std::exchange(last_epoch_, step.epoch)) ended_ = !outline_.resumes();
+    if (step.epoch < std::exchange(last_epoch_, step.epoch)) ended_ = !resumes();
     epochs.push_back(step.epoch);
   }
   std::vector<std::int64_t> steps;
@@ -316,7 +318,8 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
     begin_run(*counted.line, text, line);
   else
     check_shape(text, line);
-  if (counted.step.step > run_.progress().last_step) ended_ = false;  // the training that was said to end goes on
+  if (counted.step.step > run_.progress().last_step)
+    ended_ = is_complete_ = false;  // the training that was said to end goes on
   if (!early_.empty() && !is_missing(counted.step.loss)) release_early();
   if (begins || is_missing(first_loss_)) {
     first_loss_ = counted.step.loss;
@@ -324,7 +327,7 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   }
   if (start_of_steps_.empty() && trimmed(text).size() > 6) start_of_steps_ = trimmed(text).substr(0, 4);
   outline_.step();
-  early_end_.forget();
+  if (line > early_end_.line()) early_end_.forget();  // a record may have waited for a bar behind it
   ++steps_;
   is_bare_ = !counted.line->record && !counted.line->bar && counted.line->total < 0 && is_missing(counted.step.time) &&
              is_missing(counted.step.elapsed) && is_missing(counted.step.throughput) && is_missing(counted.step.lr);
@@ -333,6 +336,7 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   const double val_loss = counted.step.val_loss;
   if (!is_main_set(*counted.line, line)) counted.step.val_loss = missing;
   run_.add(*counted.line, std::move(counted.step));
+  if (counted.line->micro >= 0) return;  // the step's own line has them
   log_set(*counted.line, {step, val_loss, at});
   log_texts(*counted.line, text);
   if (counted.line->has_unread_times && !run_.has_unread_times()) run_.keep_unread_times(unread_times(text), line);
@@ -347,6 +351,8 @@ void StepLog::validate(const StepLine& line, std::int64_t number) {
     log_set(line, {run_.progress().last_step, line.val_loss, missing});
   } else {
     early_val_loss_ = line.val_loss;
+    early_epoch_ = line.epoch;
+    is_before_bar_ = !counter_.has_begun();
   }
 }
 
@@ -386,7 +392,10 @@ void StepLog::begin_run(const StepLine& line, std::string_view text, std::int64_
   run.printed.steps_are_counted = counts_records_ && !counter_.has_bar();
   run_.begin(
       {.run = std::move(run), .facts = facts_.take(), .family = family, .step_is_epoch = counter_.counts_epochs(line)});
-  if (!is_missing(early_val_loss_)) run_.validate(std::exchange(early_val_loss_, missing), false, number);
+  if (!is_missing(early_val_loss_)) {
+    if (early_epoch_ == 0 || (is_before_bar_ && counter_.has_bar() && !outline_.resumes())) run_.validates_untrained();
+    run_.validate(std::exchange(early_val_loss_, missing), false, number);
+  }
   outline_.begin_run();
   val_set_.clear();
   has_plain_set_ = has_sets_ = false;
@@ -400,15 +409,23 @@ void StepLog::end_run() {
   take_early_end();
   run_.end();
   counter_.end_run();
-  ended_ = false;
+  ended_ = is_complete_ = false;
   last_epoch_ = missing;
 }
 
 // A training that was complete, or had reached its last planned step, is finished whatever happened behind it.
 void StepLog::take_early_end() {
-  if (!early_end_.found()) return;
   const RunProgress run = run_.progress();
-  const bool is_complete = ended_ || (total_ > 0 && run.last_step + 1 >= total_);
+  const std::int64_t planned = total_ > 0 ? total_ : counter_.unfilled_bar();
+  const bool is_complete = is_complete_ || (planned > 0 && run.last_step + 1 >= planned);
+  if (!early_end_.found()) {
+    // The next printed step might have been behind the last one.
+    if (is_complete || is_document_ || planned <= 0 || run.last_step + counter_.step_gap() >= planned) return;
+    const std::string reason = "its log ends at step " + grouped(run.last_step) + " of " + grouped(planned) +
+                               "; whether its training did isn't known";
+    sink_.note(0, reason);
+    return run_.end_early(RunStatus::finished, reason);
+  }
   sink_.note(early_end_.line(), "behind step " + std::to_string(run.last_step) + " the log says \"" +
                                     early_end_.reason() + "\"" +
                                     (is_complete ? "; the training was complete by then"
@@ -423,6 +440,7 @@ void StepLog::take_words(const LogLine& line) {
   if (run_.progress().open && line.place != LogLine::Place::code) early_end_.read(line.text, line.number);
   const auto item = item_of(line.text);
   const std::string_view heading = heading_of(line.text);
+  is_document_ |= item || text.starts_with('#');
   if (item || !heading.empty()) release_records();  // they belong to the block before
   if (!facts_.attentive() && !item && heading.empty()) return outline_.any_words();
   if (is_warning(text)) return warnings_.note(line.number, "skipped: a warning from a compiler or library");
@@ -445,7 +463,7 @@ void StepLog::take_words(const LogLine& line) {
     if (const double rate = tokens_per_s_in(text); !is_missing(rate)) reported_ = rate;
   if (before_first_run()) facts_.keep_hardware();
   if (speaks_of_resuming(text)) outline_.resume();
-  if (run_.progress().open && speaks_of_the_end(text)) ended_ = true, early_end_.forget();
+  if (run_.progress().open && speaks_of_the_end(text)) ended_ = is_complete_ = true, early_end_.forget();
   if (code) return outline_.code(text);
   ladder_.read_order(text);
   if (item && line.place == LogLine::Place::outside) {

@@ -44,6 +44,7 @@ class StepLog : public ImportReader {
   void release_records(std::int64_t next_bar = -1);
   void release_early();
   bool begins_run(const Counted& counted) const;
+  bool resumes() const { return outline_.resumes() || counter_.resumes(run_.progress()); }
   bool is_new_block() const { return outline_.new_block() || ended_; }
   void take_bare_loss(const LogLine& line);
   void take_record(const LogLine& line);
@@ -80,6 +81,8 @@ class StepLog : public ImportReader {
   std::int64_t steps_ = 0;                           // of all runs
   std::int64_t fractions_ = 0, first_fraction_ = 0;  // lines whose step is one, and the first such line
   double early_val_loss_ = missing;                  // printed before the run that it belongs to
+  double early_epoch_ = missing;                     // ... with this epoch
+  bool is_before_bar_ = false;                       // ... and before the training's bar showed a step
   struct Waiting {
     std::string text;
     std::int64_t number = 0;
@@ -89,9 +92,11 @@ class StepLog : public ImportReader {
   std::vector<Waiting> records_;  // behind a bar, until the next one shows their numbers
   std::vector<Waiting> early_;    // evaluations of a step before the run's steps: perhaps of the next run
   bool counts_records_ = false;   // that print no step
-  bool ended_ = false;            // a training was summed up, so the next step from the start is another's
+  bool ended_ = false;            // a training was over, so the next step from the start is another's
+  bool is_complete_ = false;      // ... and the log says that it was complete
   std::int64_t batch_ = 0;        // samples of a step, if its place is counted in samples
   bool has_prose_ = false;        // some words are
+  bool is_document_ = false;      // it has headings, lists or blocks: its logs may be excerpts
   bool is_bare_ = true;           // the last step has a loss and nothing else
   double last_epoch_ = missing;   // of a record without a number
   std::string val_set_;           // of the run: the first evaluation set that is named

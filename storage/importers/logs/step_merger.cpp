@@ -41,6 +41,24 @@ bool contradicts(const PrintedStep& there, const PrintedStep& printed) {
          !same_number(there.time, printed.time);
 }
 
+// Adds a micro-step to those before: the loss of all is the mean, the time the sum. The step's own line replaces them.
+bool merge_parts(PrintedStep& into, const PrintedStep& printed) {
+  if (printed.micro < 0) {
+    overwrite_all(into, printed);
+    into.micro = -1;
+    into.line = printed.line;
+    fill(into.at, printed.at);
+    return true;
+  }
+  if (into.micro < 0) return true;
+  if (printed.micro <= into.micro) return false;
+  const auto parts = static_cast<double>(into.parts++);
+  into.loss = (into.loss * parts + printed.loss) / (parts + 1);
+  into.time += printed.time;
+  into.micro = printed.micro;
+  return true;
+}
+
 // Adds the line's values to a known step; false if they contradict it.
 bool merge(PrintedStep& into, const PrintedStep& printed) {
   // Several processes that print the same step: the line of the lowest rank counts.
@@ -50,6 +68,7 @@ bool merge(PrintedStep& into, const PrintedStep& printed) {
     into.rank = printed.rank;
     return true;
   }
+  if (printed.micro >= 0 || into.micro >= 0) return merge_parts(into, printed);
   if (printed.redrawn && into.redrawn) {
     overwrite_all(into, printed);
     into.iteration = printed.iteration;
@@ -84,7 +103,7 @@ StepMerger::Added StepMerger::add(const PrintedStep& printed) {
   if (count_ == 0) {
     first_step_ = printed.step;
     val_losses_lead_ = printed.step == 0 && !is_missing(early_val_loss_);
-    if (printed.step == 1 && !is_missing(early_val_loss_)) {
+    if ((printed.step == 1 || (early_is_untrained_ && printed.step > 1)) && !is_missing(early_val_loss_)) {
       PrintedStep& before = held_.emplace_back();
       before.line = printed.line;
       before.val_loss = std::exchange(early_val_loss_, missing);

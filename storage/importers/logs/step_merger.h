@@ -19,6 +19,8 @@ class StepMerger {
   // below them; before step 1, it is of the untrained model: step 0. A test set's loss (`tested`) counts only if there
   // is no validation set's. False if the last step was released.
   bool validate(double val_loss, bool tested);
+  // The validation loss before the first step is of the untrained model, wherever that step is.
+  void validates_untrained() { early_is_untrained_ = true; }
 
   // The loss of the last step, printed on a line of its own.
   void complete_last(double loss) { held_.back().loss = loss; }
@@ -56,6 +58,7 @@ class StepMerger {
   std::int64_t first_step_ = 0;
   std::int64_t last_step_ = 0;
   double early_val_loss_ = missing;  // printed before the step that it belongs to
+  bool early_is_untrained_ = false;  // it is of step 0
   bool val_losses_lead_ = false;     // one was printed before step 0
   bool validated_ = false;           // a validation set's loss was printed
 };

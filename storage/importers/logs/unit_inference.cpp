@@ -234,7 +234,10 @@ class UnitInference {
     const bool timed = std::ranges::any_of(
         steps_, [](const PrintedStep& step) { return !is_missing(step.time) || !is_missing(step.elapsed); });
     check_by_wall_clock(evidence);
-    if (!evidence.since_start && units_.per_step == 1) infer_interval(evidence, inferred.is_proven, timed);
+    if (evidence.time_covers > 1)
+      note_interval(evidence.time_covers);
+    else if (!evidence.since_start && units_.per_step == 1)
+      infer_interval(evidence, inferred.is_proven, timed);
     if (iterations_ == 0) units_.ms_per_time = missing;
     if (iterations_ > 1) units_.per_step /= static_cast<double>(iterations_);
     infer_rate(evidence, timed, inferred.is_proven);
@@ -337,7 +340,17 @@ class UnitInference {
     evidence.since_start = !timed && clocked;
     evidence.time_is_of_step = first_.labels.time_of_step || first_.is_known_program;
     if (first_.step_is_epoch && evidence.time_unit == TimeUnit::unknown) evidence.time_unit = TimeUnit::s;
+    if (timed && iterations_ == 1 && evidence.time_unit != TimeUnit::unknown) {
+      const Covered covered =
+          steps_of_a_time(steps_, milliseconds_in(evidence.time_unit), ms_per_elapsed(), evidence.steps_between);
+      if (covered.is_proven) evidence.time_covers = covered.steps;
+    }
     return evidence;
+  }
+
+  double ms_per_elapsed() const {
+    const TimeUnit unit = first_.labels.elapsed_unit;
+    return milliseconds_in(unit == TimeUnit::unknown ? TimeUnit::s : unit);
   }
 
   void take(const Units& inferred, bool tokens_are_certain) {
@@ -365,13 +378,21 @@ class UnitInference {
       if (!(ratio > 0) || std::max(ratio, 1 / ratio) < 1000 / unit_tolerance ||
           std::max(ratio, 1 / ratio) > 1000 * unit_tolerance)
         return false;
+      // The time of all steps between two lines may be as far from that of one.
+      const auto between = static_cast<double>(evidence.steps_between);
+      const bool may_be_interval = units_.per_step == 1 && between > 1 && ratio < 1 &&
+                                   std::max(ratio * between, 1 / (ratio * between)) < unit_tolerance;
       const std::string sum = "a step's printed time, " + short_text(printed) + " ms, and " + source + ", " +
                               short_text(wall_ms) + " ms a step, differ by a factor of " +
                               short_text(std::max(ratio, 1 / ratio));
+      is_certain = is_certain && !may_be_interval;
       units_.ms_per_time = is_certain ? units_.ms_per_time * (ratio > 1 ? 1000 : 0.001) : missing;
       note(sum + (is_certain ? ", so the time is in " + std::string(ratio > 1 ? "seconds" : "milliseconds") +
                                    ", whatever its label says"
-                             : ", so one of their units is wrong; the step times were skipped"));
+                  : may_be_interval
+                      ? ", so its unit is wrong, or it covers the " + std::to_string(evidence.steps_between) +
+                            " steps between two lines; the step times were skipped"
+                      : ", so one of their units is wrong; the step times were skipped"));
       return true;
     };
     if (times.empty() || check(wall_ms_of(&PrintedStep::at, 1000), "the time stamps of the lines", true)) return;
@@ -398,16 +419,18 @@ class UnitInference {
                                                : apart * unit_ms / static_cast<double>(last->step - first->step);
   }
 
+  void note_interval(std::int64_t steps) {
+    note("the printed time covers the " + std::to_string(steps) +
+         " steps since the line before, so it was divided by them");
+  }
+
   void infer_interval(const UnitEvidence& evidence, bool is_proven, bool timed) {
     const std::int64_t between = evidence.steps_between;
-    const TimeUnit elapsed = first_.labels.elapsed_unit;
-    const double ms_per_elapsed = milliseconds_in(elapsed == TimeUnit::unknown ? TimeUnit::s : elapsed);
-    const Covered covered = steps_of_a_time(steps_, units_.ms_per_time, ms_per_elapsed, between);
+    const Covered covered = steps_of_a_time(steps_, units_.ms_per_time, ms_per_elapsed(), between);
     if (covered.steps == 0) note("the printed step time and the printed steps/s disagree; the time was used");
     if (covered.steps > 1) {
       units_.per_step = static_cast<double>(covered.steps);
-      return note("the printed time covers the " + std::to_string(covered.steps) +
-                  " steps since the line before, so it was divided by them");
+      return note_interval(covered.steps);
     }
     const bool is_certain = covered.is_proven || is_proven || first_.labels.time_of_step || first_.is_known_program;
     if (!timed || between < 2 || first_.step_is_epoch || is_missing(units_.ms_per_time) || is_certain) return;
@@ -449,11 +472,12 @@ class UnitInference {
   }
 
   // Uses time stamps if no line gives the step time. With known tokens and their rate, they also show how many devices
-  // the rate covers.
+  // the rate covers; for that, stamps that are too coarse for a step may do from the first line to the last.
   void infer_stamps(double tokens, double printed_rate) {
-    const double seconds = stamped_time(steps_);
-    if (is_missing(seconds)) return;
-    units_.stamps_are_clock = true;
+    double seconds = stamped_time(steps_);
+    units_.stamps_are_clock = !is_missing(seconds);
+    if (is_missing(seconds)) seconds = wall_ms_of(&PrintedStep::at, 1);
+    if (!(seconds > 0)) return;
     if (tokens > 0 && units_.tokens_rate_to_s > 0 && printed_rate > 0) {
       const double devices = tokens / (seconds * printed_rate * units_.tokens_rate_to_s);
       const std::int64_t count = small_count(devices, 0.05);
@@ -466,8 +490,12 @@ class UnitInference {
       }
       if (devices < 1.25) return;
       units_.tokens_rate_to_s = 0;  // its unit is unknown
+      if (!units_.stamps_are_clock)
+        note(short_text(tokens) + " tokens in " + short_text(seconds) + " s (by the time stamps) are " +
+             short_text(devices) + " x " + short_text(printed_rate) + ": the rate isn't that of all tokens");
     }
-    if (!units_.rate_is_iterations) note("the log prints no step time; it was taken from the time stamps of the lines");
+    if (units_.stamps_are_clock && !units_.rate_is_iterations)
+      note("the log prints no step time; it was taken from the time stamps of the lines");
   }
 
   void explain(const LogFacts::Tokens& worked_out, const Units& inferred, bool timed, bool unlabelled) {

@@ -74,7 +74,15 @@ class Inference {
     rate_ = quantile(rates, 0.5);
     product_ = quantile(products, 0.5);
     show_factors();
-    spread_ = products.size() < 4 ? 0.005 : (quantile(products, 0.75) - quantile(products, 0.25)) / product_;
+    if (evidence.time_covers > 0) {
+      between_ = 1;
+      units_.per_step = static_cast<double>(evidence.time_covers);
+      product_ /= units_.per_step;
+    } else if (!evidence.since_start) {
+      between_ = evidence.steps_between;
+    }
+    spread_ =
+        products.size() < 4 ? 0.005 : (quantile(products, 0.75) - quantile(products, 0.25)) / quantile(products, 0.5);
     rounding_ = rounding_of(times);
     units_.tokens_per_step = evidence.tokens_per_step;
   }
@@ -151,7 +159,9 @@ class Inference {
     const auto devices = static_cast<double>(evidence_.devices);
     return short_text(rate / devices) +
            (evidence_.devices > 1 ? " x " + std::to_string(evidence_.devices) + " devices" : std::string()) + " x " +
-           short_text(time) + " " + name + " = " + short_text(rate * time);
+           short_text(time) + " " + name +
+           (evidence_.time_covers > 1 ? " / " + std::to_string(evidence_.time_covers) + " steps" : std::string()) +
+           " = " + short_text(rate * time / static_cast<double>(std::max<std::int64_t>(evidence_.time_covers, 1)));
   }
 
   bool check_iterations() {
@@ -206,12 +216,11 @@ class Inference {
   }
 
   bool covers_all_steps(TimeUnit unit) {
-    const auto between = static_cast<double>(evidence_.steps_between);
-    if (evidence_.since_start || between < 2 || !near(ratio() * milliseconds_in(unit) / 1000, between)) return false;
+    const auto between = static_cast<double>(between_);
+    if (between < 2 || !near(ratio() * milliseconds_in(unit) / 1000, between)) return false;
     take({unit, RateMeaning::tokens_per_s});
     units_.per_step = between;
-    return explain(count_text(unit) + ", " + std::to_string(evidence_.steps_between) +
-                   " steps: the time covers all of them");
+    return explain(count_text(unit) + ", " + std::to_string(between_) + " steps: the time covers all of them");
   }
 
   std::vector<TimeUnit> possible_units() const {
@@ -221,7 +230,7 @@ class Inference {
 
   // Samples per second x time are the sequences of a step, or of all steps between two lines.
   void with_samples() {
-    const std::int64_t between = evidence_.since_start ? 1 : evidence_.steps_between;
+    const std::int64_t between = between_;
     const auto sequences = static_cast<double>(evidence_.sequences);
     if (evidence_.sequences == 0) return with_unknown_sequences(between);
     for (const TimeUnit unit : possible_units()) {
@@ -277,7 +286,7 @@ class Inference {
   // The rate is one device's, of an unknown number: only the tokens of a step show how many there are.
   void with_one_device() {
     const TimeUnit unit = time_by_label();
-    const double steps[] = {1, evidence_.since_start ? 1 : static_cast<double>(evidence_.steps_between)};
+    const double steps[] = {1, static_cast<double>(between_)};
     const double tokens_per_s = evidence_.rate == RateLabel::tokens_per_ms ? 1000 : 1;
     const bool counts_tokens =
         evidence_.rate != RateLabel::samples && evidence_.tokens_per_step > 0 && !is_missing(product_);
@@ -288,7 +297,7 @@ class Inference {
       if (!(part > 0) || devices < 1) continue;
       take({unit, by_label(evidence_.rate)});
       units_.rate_scale = static_cast<double>(devices);
-      units_.per_step = covered;
+      units_.per_step *= covered;
       explain(product_text(unit) + ", 1/" + std::to_string(devices) + " of the tokens of " +
               (covered > 1 ? short_text(covered) + " steps" : std::string("a step")) + ": the rate is that of one of " +
               std::to_string(devices) + " devices");
@@ -347,8 +356,7 @@ class Inference {
     if (covers_all_steps(unit)) return true;
     const double parts = ratio() * milliseconds_in(unit) / 1000;
     const std::int64_t more = small_count(parts);
-    if (more > 1 && !evidence_.tokens_are_certain && evidence_.steps_between > 1 && !evidence_.since_start &&
-        more % evidence_.steps_between == 0) {
+    if (more > 1 && !evidence_.tokens_are_certain && between_ > 1 && more % between_ == 0) {
       take({unit, RateMeaning::tokens_per_s});
       units_.ms_per_time = missing;
       units_.tokens_per_step = 0;
@@ -373,9 +381,9 @@ class Inference {
 
   // Whether the tokens of a time that covers all steps between two lines would be rounder, as tokens of a step are.
   bool may_cover_all_steps(double tokens, double error, std::int64_t of_one) const {
-    if (evidence_.time_is_of_step || evidence_.since_start || evidence_.steps_between < 2) return false;
+    if (evidence_.time_is_of_step || between_ < 2) return false;
     const auto odd_part = [](std::int64_t number) { return number / (number & -number); };
-    const double of_many = tokens / static_cast<double>(evidence_.steps_between);
+    const double of_many = tokens / static_cast<double>(between_);
     const std::int64_t round = of_many < least_tokens_per_step ? 0 : roundest(of_many, error * of_many);
     return round > 0 && odd_part(round) < odd_part(of_one);
   }
@@ -394,8 +402,7 @@ class Inference {
     if (per_s > 0 && may_cover_all_steps(as_printed, error, per_s)) {
       take_rate(by_label(evidence_.rate));
       units_.ms_per_time = missing;
-      units_.arithmetic = product_text(unit) + ": the time covers one step or the " +
-                          std::to_string(evidence_.steps_between) +
+      units_.arithmetic = product_text(unit) + ": the time covers one step or the " + std::to_string(between_) +
                           " steps between two lines; the log doesn't say which, so it wasn't used";
     } else if (per_s > 0) {
       units_.tokens_per_step = per_s;
@@ -418,7 +425,8 @@ class Inference {
   double rate_ = missing;
   double product_ = missing;
   double spread_ = 0;
-  double rounding_ = 0;  // of the times, relative
+  double rounding_ = 0;       // of the times, relative
+  std::int64_t between_ = 1;  // the steps that a time may cover: all between two lines; 1: it is known how many
   Units units_;
 };
 

@@ -59,6 +59,7 @@ struct UnitEvidence {
   bool time_is_rate = false;       // the times are those of a printed steps/s, which has few digits
   bool time_is_of_step = false;    // the times are called those of a step
   bool since_start = false;        // the times are differences of a clock, which counts seconds if unlabelled
+  std::int64_t time_covers = 0;    // the steps of a time, by the lines' own clock or steps/s; 0: neither shows them
 };
 
 enum class RateMeaning { unknown, tokens_per_s, tokens_per_ms, samples_per_s, iterations_per_s };

@@ -139,6 +139,68 @@ TEST(PrintedTimes, TimeStampsShowHowManyStepsATimeCovers) {
   EXPECT_FALSE(own.noted("nothing shows")) << notes_of(own);
 }
 
+// 340 ms a step, in lines that far apart that the steps between them are near the thousand of a wrong unit.
+TEST(PrintedTimes, AnIntervalsTimeIsNoWrongUnit) {
+  for (const std::int64_t between : {50, 200, 400, 500, 1000, 2000})
+    for (const char* line : {"{stamp} step {} | loss 3.9 | time {k}s", "{stamp} step {} | loss 3.9 | time: {k} sec",
+                             "{stamp} step {} | loss 3.9 | {k} seconds | 192753 tokens/sec",
+                             "{stamp} Updates {} : loss 3.9 : Time {k}s : 192753 words/s"}) {
+      const Told told = import_text(log_of(line, between, 34));
+      EXPECT_NEAR(step_ms(told), 34, 0.2) << between << line << "\n" << notes_of(told);
+      EXPECT_FALSE(told.noted("whatever its label says")) << between << line;
+      EXPECT_FALSE(told.noted("doesn't say which")) << between << line << "\n" << notes_of(told);
+    }
+  // Nothing tells a wrong unit from an interval whose time leaves out much of it.
+  const Told open = import_text(log_of("{stamp} step {} | loss 3.9 | time 24.3s", 1000, 34));
+  EXPECT_TRUE(is_missing(step_ms(open))) << notes_of(open);
+  EXPECT_TRUE(open.noted("or it covers the 1000 steps")) << notes_of(open);
+}
+
+TEST(PrintedTimes, ATimeThatCoversStepsGivesTheTokensOfOne) {
+  const Told told = import_text(log_of("[{stamp}] step {} | loss 3.9 | time {k}s | 262144 tokens/s", 100, 500));
+  EXPECT_EQ(told.runs[0].run.tokens_per_step, 131072) << notes_of(told);
+  // Marian's updates have no round number of words.
+  const Told odd = import_text(log_of(
+      "[{stamp}] Ep. 1 : Up. {} : Sen. 51,200 : Cost 9.8 * 5,000 @ 5,123 : Time 20.10s : 25617.30 words/s", 100, 201));
+  EXPECT_NEAR(step_ms(odd), 201, 0.01);
+  EXPECT_LT(odd.runs[0].run.tokens_per_step, 5200) << notes_of(odd);
+}
+
+// torchtitan's tps is one device's; 65,536 tokens at 8 x 4,096 tokens/s take 2 s.
+TEST(PrintedTimes, TheTpsOfTorchtitanIsOneDevices) {
+  const std::string start =
+      "Training starts at step 1, with local batch size 1, global batch size 8, sequence length 8192, total steps 40\n";
+  const std::string line = "step: {}  loss: 9.8  memory: 47.02GiB(59.40%)  tps: 4,096  tflops: 237.71  mfu: 24.04%";
+  for (const std::string& log :
+       {start + log_of("[titan] {stamp} - root - INFO - " + line, 1, 2000), "world size: 8\n" + start + log_of(line),
+        "Building 1-D device mesh with ['dp_shard'], [8]\n" + start + log_of(line),
+        "Building 1-D device mesh with ['dp_shard'], [8]\n" + start + log_of("{stamp} - " + line, 1, 2000)}) {
+    const Told told = import_text(log);
+    EXPECT_NEAR(step_ms(told), 2000, 1e-6) << log << notes_of(told);
+    EXPECT_EQ(told.runs[0].run.tokens_per_step, 65536);
+  }
+  const Told open = import_text(start + log_of(line));
+  EXPECT_TRUE(is_missing(step_ms(open)));
+  EXPECT_TRUE(open.noted("doesn't say how many")) << notes_of(open);
+  // Whole seconds are too coarse for the steps, but not for all of them.
+  const std::string known = "tokens per step: 65536\n", other = "{stamp} step {} | loss 9.8 | 4096 tok/s";
+  EXPECT_NEAR(step_ms(import_text(known + log_of(other, 1, 2000))), 2000, 1e-6);
+  const Told odd = import_text(known + log_of(other, 1, 3000));
+  EXPECT_TRUE(is_missing(step_ms(odd))) << notes_of(odd);
+  EXPECT_TRUE(odd.noted("isn't that of all tokens"));
+}
+
+TEST(PrintedTimes, ATimePerStepIsPreferredToThatOfAllSteps) {
+  for (const char* line :
+       {"Epoch [1/3], Step [{}/9000], Loss: 3.9, Time: 6.8s, 340 ms/batch", "step {} loss 3.9 time 6.8s (340 ms/step)",
+        "step {} | loss 3.9 | 340 ms/it | time 6.8s", "step {} | loss 3.9 | took 6.8 s | 0.34 s/iter"}) {
+    const Told told = import_text(log_of(line, 20));
+    EXPECT_NEAR(step_ms(told), 340, 1e-6) << line << "\n" << notes_of(told);
+    EXPECT_FALSE(told.noted("nothing shows")) << line;
+  }
+  EXPECT_NEAR(step_ms(import_text(log_of("step {} | loss 3.9 | time 0.34s (avg 0.41 s/it)"))), 340, 1e-6);
+}
+
 TEST(PrintedTimes, WhereNothingShowsWhatATimeCoversThatIsSaid) {
   const Told open = import_text(log_of("step {} | loss 3.9 | time: {k}s", 10, 500));
   EXPECT_TRUE(open.noted("nothing shows whether a printed time covers one step or all 10")) << notes_of(open);

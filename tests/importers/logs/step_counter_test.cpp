@@ -48,6 +48,43 @@ TEST(StepCounter, goes_on_where_each_epoch_counts_from_the_start) {
   EXPECT_EQ(steps, (std::vector<std::int64_t>{10, 20, 30, 40, 50, 60}));
 }
 
+// Lightning draws the bar of a new epoch at 0/N with the values of the last one.
+TEST(StepCounter, the_values_at_the_start_of_a_new_bar_may_be_those_of_the_last) {
+  Counting log;
+  std::vector<std::int64_t> steps, validated;
+  const auto bar = [&](double epoch, std::int64_t batch, double loss, double val_loss = missing) {
+    StepLine it;
+    it.bar = it.whole_epoch = it.epoch_leads = true;
+    it.epoch = epoch;
+    it.batch = batch;
+    it.batches = 10;
+    it.loss = loss;
+    it.val_loss = val_loss;
+    const Counted counted = log.count(it);
+    if (counted.what == Counted::What::step) steps.push_back(counted.step.step);
+    if (!is_missing(counted.step.val_loss)) validated.push_back(log.run.last_step);
+  };
+  bar(0, 5, 4);
+  bar(0, 10, 3.9);
+  bar(0, 10, 3.9, 3.8);
+  bar(1, 0, 3.9, 3.8);
+  bar(1, 5, 3.7, 3.8);
+  bar(1, 10, 3.6, 3.8);
+  bar(1, 10, 3.6, 3.5);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{5, 10, 10, 15, 20, 20}));
+  EXPECT_EQ(validated, (std::vector<std::int64_t>{10, 20}));
+  // Such a line may be the first with a validation loss.
+  bar(2, 0, 3.6, 3.4);
+  EXPECT_EQ(validated, (std::vector<std::int64_t>{10, 20, 20}));
+  // A bar that always begins with the loss of its first step does so in the next epoch too.
+  log = {};
+  steps.clear();
+  for (const double epoch : {0.0, 1.0})
+    for (std::int64_t batch = 0; batch <= 10; ++batch) bar(epoch, batch, 3);
+  EXPECT_EQ(steps.size(), 20u);
+  EXPECT_EQ(steps.back(), 20);
+}
+
 TEST(StepCounter, a_record_has_the_step_and_the_time_of_its_bar) {
   Counting log;
   StepLine bar, record;

@@ -33,6 +33,39 @@ TEST(StepMerger, the_lowest_rank_counts) {
   EXPECT_EQ(steps.held()[0].loss, 9);
 }
 
+PrintedStep micro_step(std::int64_t number, std::int64_t part, double loss, double time) {
+  PrintedStep printed = printed_step(number, loss, time);
+  printed.micro = part;
+  printed.parts = 1;
+  return printed;
+}
+
+TEST(StepMerger, micro_steps_are_parts_of_a_step) {
+  StepMerger steps;
+  for (int step = 1; step <= 2; ++step) {
+    for (int part = 0; part < 4; ++part) steps.add(micro_step(step, part, 8 + part, 80));
+    if (step == 1) steps.add(printed_step(1, 9, 330));
+  }
+  EXPECT_EQ(steps.restarts(), 0);
+  ASSERT_EQ(steps.held().size(), 2u);
+  EXPECT_EQ(steps.held()[0].loss, 9) << "the step's own";
+  EXPECT_EQ(steps.held()[0].time, 330);
+  EXPECT_EQ(steps.held()[1].loss, 9.5) << "the mean";
+  EXPECT_EQ(steps.held()[1].time, 320);
+  EXPECT_EQ(steps.add(micro_step(2, 0, 8, 80)), Added::new_step) << "a newer attempt";
+}
+
+TEST(StepMerger, the_loss_of_the_untrained_model_is_that_of_step_0) {
+  StepMerger steps;
+  steps.validates_untrained();
+  steps.validate(11, false);
+  steps.add(printed_step(20, 8));
+  ASSERT_EQ(steps.held().size(), 2u);
+  EXPECT_EQ(steps.held()[0].step, 0);
+  EXPECT_EQ(steps.held()[0].val_loss, 11);
+  EXPECT_TRUE(is_missing(steps.held()[1].val_loss));
+}
+
 TEST(StepMerger, a_block_that_is_printed_again_adds_its_times) {
   StepMerger steps;
   for (int i = 1; i <= 100; ++i) steps.add(printed_step(i, 1.0 / i));

@@ -330,6 +330,10 @@ static Meaning meaning_of_words(const Pair& pair) {
   if (pair.clock) unit.time = TimeUnit::s;
 
   const KeyWords key(pair.key);
+  if (pair.hint == "t" && key.count > 0) {  // "Data (t): 0.012 Batch (t): 0.501"
+    if (is_step_word(key.last())) return {.field = Field::time, .rank = 0, .unit = unit.time, .of_step = true};
+    if (is_part(key.last())) return {.unit = unit.time, .is_part = true};
+  }
   if (key.count > 0) {
     if (unit.rate == RateLabel::none && !unit.other && !hints_at_other_loss(pair.hint)) {
       if (const Meaning found = loss_meaning(key); found.field != Field::none) return found;

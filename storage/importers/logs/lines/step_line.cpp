@@ -174,6 +174,8 @@ class LineReading {
       takes(Field::elapsed, -9);
     }
     line_.rank = rank_of_mpirun(text_);
+    rates_are_of_one_ =
+        text_.find("tflops: ") != std::string_view::npos && text_.find("mfu: ") != std::string_view::npos;
     validates_ = text_.find("Saving dict for") != std::string_view::npos;  // TensorFlow's estimators
     PairScanner scanner(text_);
     Pair pair;
@@ -242,6 +244,7 @@ class LineReading {
     }
     if (front.ends_with('[') || (at_start && after == ']')) {
       line_.samples = rest.starts_with('(') && text_.find("Train Epoch:") != std::string_view::npos;
+      has_percent_ = rest.starts_with('(') && rest.substr(0, rest.find(')')).ends_with('%');
       return place();
     }
     if (front.ends_with('(') && after == ')' && !is_missing(line_.epoch)) return place();  // "Epoch [1/3] (100/500)"
@@ -257,6 +260,41 @@ class LineReading {
     return (front.back() == ':' || rest.starts_with("batches")) && place();
   }
 
+  // "micro 1/4", "micro_step 0/8", "accum 2/8"
+  bool take_micro_step(const Pair& pair) {
+    if (pair.total < 2 || pair.whole < 0 || pair.whole > pair.total) return false;
+    const KeyWords key(pair.key);
+    const std::string_view first = key.count > 1 ? key.words[1] : key.last();
+    if (!first.starts_with("micro") && !first.starts_with("accum")) return false;
+    line_.micro = pair.whole;
+    return true;
+  }
+
+  // "Batch (t): 0.501, 1021.96/s, 127.740/s/gpu": the rate of an unnamed thing, which is settled at the end.
+  bool take_bare_rate(const Meaning& meaning, const Pair& pair) {
+    const std::string_view rest = behind(pair);
+    if (meaning.field != Field::none || !pair.key.empty() || !pair.unit.empty() || !rest.starts_with("/s") ||
+        (rest.size() > 2 && (is_word(rest[2]) || rest[2] == '/')))
+      return false;
+    if (is_missing(bare_rate_)) bare_rate_ = pair.value;
+    return true;
+  }
+
+  // A place of samples: the rate in time for a step gives no more of them than the place.
+  void take_samples() {
+    if (is_missing(bare_rate_) || line_.batch < 0 || !has_percent_ || !is_missing(line_.throughput)) return;
+    const bool is_in_ms = line_.time_unit == TimeUnit::ms;
+    const double samples = bare_rate_ * line_.time / (is_in_ms ? 1000 : 1);
+    if (!line_.time_of_step || !(samples > 1.5) || static_cast<double>(line_.batch) < 0.75 * samples) return;
+    line_.samples = true;
+    line_.throughput = bare_rate_;
+    line_.rate = RateLabel::samples;
+    line_.rate_text = "/s";
+    // The rate may be that of the last step, and the time a mean: the first place of an epoch is exact.
+    const auto place = static_cast<double>(line_.batch);
+    line_.batch_size = std::fabs(samples / place - 1) < 0.25 ? place : std::round(samples);
+  }
+
   void take(const Pair& pair) {
     Meaning meaning = meaning_of(pair);
     if (of_batches_ && pair.key == "train_time")
@@ -267,6 +305,8 @@ class LineReading {
     if (take_moment(meaning, pair)) return;
     if (!validates_ && meaning.field != Field::val_loss && meaning.field != Field::val_perplexity)
       validates_ = names_validation(gap_);
+    if (take_micro_step(pair)) return;
+    if (take_bare_rate(meaning, pair)) return;
     if (meaning.field == Field::none && take_count(pair)) return;
     // llm.c's main.log counts with one letter.
     if (pair.key == "s" && pair.separated && pair.whole >= 0 && before(pair) == "s:")
@@ -305,6 +345,7 @@ class LineReading {
     }
     if (meaning.field == Field::throughput && meaning.rate == RateLabel::iterations && is_missing(line_.iterations))
       line_.iterations = pair.value * meaning.scale;
+    keep_time_of_step(meaning, pair);
     if (!takes(meaning.field, meaning.rank)) return;
     if (meaning.field == Field::step)
       step_at_ = pair.at;
@@ -346,6 +387,26 @@ class LineReading {
     } else if (key.is(0, "steps") && (key.is(1, "total") || key.is(1, "max"))) {
       planned_ = pair.whole;
     }
+  }
+
+  // "340 ms/batch", perhaps beside the time since the last line.
+  void keep_time_of_step(const Meaning& meaning, const Pair& pair) {
+    const bool is_per_step = meaning.field == Field::time && stepladder::unit_of(pair.unit).per_step;
+    const KeyWords key(pair.key);
+    if (!is_per_step || !is_missing(per_step_ms_) || key.has("avg") || key.has("average") || key.has("mean")) return;
+    per_step_ms_ = pair.value * meaning.scale * milliseconds_in(meaning.unit);
+  }
+
+  // A time that is much longer than the one per step covers several steps.
+  void take_time_of_step() {
+    if (is_missing(per_step_ms_) || line_.time_of_step || is_missing(line_.time)) return;
+    constexpr double least_longer = 1.5;
+    const TimeUnit unit = line_.time_unit == TimeUnit::unknown ? TimeUnit::s : line_.time_unit;
+    if (line_.time * milliseconds_in(unit) < least_longer * per_step_ms_) return;
+    line_.time = per_step_ms_;
+    line_.time_unit = TimeUnit::ms;
+    line_.time_of_step = true;
+    line_.interval = false;
   }
 
   // "33m 10s" is one duration: adds this part to the time before it.
@@ -444,6 +505,7 @@ class LineReading {
         line_.step = pair.whole >= 0 && meaning.scale == 1 ? pair.whole : std::llround(value);
         line_.total = pair.total;
         line_.rounded_step = meaning.scale > 1 ? meaning.scale : 0;
+        line_.counts_iterations = one_of(KeyWords(pair.key).last(), {"iter", "iteration"});
         break;
       case Field::batch:
         if (pair.total > 0) {
@@ -486,7 +548,8 @@ class LineReading {
         break;
       case Field::throughput:
         line_.rate = meaning.rate;
-        line_.per_device = meaning.per_device || is_per_device(behind(pair));
+        line_.per_device =
+            meaning.per_device || is_per_device(behind(pair)) || (rates_are_of_one_ && pair.key == "tps");
         line_.rate_text = meaning.rank >= 2 && !pair.unit.empty() ? pair.unit : pair.key;
         break;
       case Field::tokens:
@@ -524,6 +587,8 @@ class LineReading {
 
   void finish() {
     take_total();
+    take_time_of_step();
+    take_samples();
     // "Epoch 1, batch 50, loss": the place in an epoch of unknown length.
     if (bare_batch_ >= 0 && !line_.has_step() && line_.batch < 0 && !is_missing(line_.epoch)) line_.step = bare_batch_;
     const bool counts = line_.has_step() || line_.batch >= 0 || !is_missing(line_.epoch);
@@ -599,10 +664,14 @@ class LineReading {
   std::string_view key_of_count_;
   Field last_ = Field::none;  // which it was assigned to
   double runtime_ = missing;
-  bool of_epoch_ = false;  // the time
+  double bare_rate_ = missing;
+  bool has_percent_ = false;      // behind the place within the epoch
+  double per_step_ms_ = missing;  // a time that is called one "per step"
+  bool of_epoch_ = false;         // the time
   double perplexity_ = missing;
   double val_perplexity_ = missing;
-  bool validates_ = false;  // the line has mentioned a validation set
+  bool rates_are_of_one_ = false;  // torchtitan's "tps", beside such figures, is one device's
+  bool validates_ = false;         // the line has mentioned a validation set
   bool named_batch_ = false;
   std::size_t step_at_ = 0, measured_at_ = 0;
 };

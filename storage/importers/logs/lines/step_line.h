@@ -42,36 +42,38 @@ struct StepLine : StepValues {
   std::int64_t batch = -1;  // place within the epoch, if the line counts that way
   std::int64_t batches = -1;
   std::int64_t rank = -1;       // of the process that printed it
+  std::int64_t micro = -1;      // K of "micro K/N": it measures a part of a step
   std::int64_t iteration = -1;  // if it counts these beside optimiser steps: a step has one or more
   double epoch = missing;
   double at = missing;  // unix seconds, printed as a number
   TimeUnit time_unit = TimeUnit::unknown;
   TimeUnit elapsed_unit = TimeUnit::unknown;
   RateLabel rate = RateLabel::none;
-  std::string_view rate_text;     // its label as printed: "tokens/sec"
-  std::string_view val_set;       // the name of val_loss if it names a set, as "eval_wiki_loss" does
-  bool bar = false;               // a progress bar: redrawn, and not always at a step's end
-  bool keras = false;             // its losses are means over the epoch so far
-  bool record = false;            // a dictionary or JSON object
-  bool summary = false;           // sums up a whole training
-  bool epoch_mean = false;        // its losses are means over an epoch, as fairseq prints them at its end
-  bool named_loss = false;        // the loss is called a training loss: "train loss", "trl"
-  bool tested = false;            // its val_loss is that of a test set
-  bool whole_epoch = false;       // the epoch was written as a whole number
-  bool epoch_leads = false;       // ... in front of the place within it: "Epoch 2: 10/100"
-  bool from_perplexity = false;   // a loss is the logarithm of the printed value
-  bool in_bits = false;           // the perplexity beside a loss is 2 to its power
-  bool in_nats = false;           // ... e to its power
-  bool interval = false;          // the time is measured since the last line, over any number of steps
-  bool time_of_step = false;      // the time is called that of a step, or of so many steps
-  bool has_unread_times = false;  // it holds times that aren't a step's, or not certainly (unread_times)
-  bool per_device = false;        // the rate is one device's
-  bool samples = false;           // its place within the epoch counts samples: "[640/60000 (1%)]"
-  bool process_clock = false;     // its elapsed time began with the process, before the first step
-  bool rounded_tokens = false;    // "2.05K": the tokens are known to three digits only
-  double rounded_step = 0;        // "15K": the step's number is a multiple of this; 0: it is exact
-  bool fractional_step = false;   // it counts a step by a number that isn't whole: "step 1.5"
-  bool has_others = false;        // it holds numbers that have a name but no field here (read_other_pairs)
+  std::string_view rate_text;      // its label as printed: "tokens/sec"
+  std::string_view val_set;        // the name of val_loss if it names a set, as "eval_wiki_loss" does
+  bool bar = false;                // a progress bar: redrawn, and not always at a step's end
+  bool keras = false;              // its losses are means over the epoch so far
+  bool record = false;             // a dictionary or JSON object
+  bool summary = false;            // sums up a whole training
+  bool epoch_mean = false;         // its losses are means over an epoch, as fairseq prints them at its end
+  bool named_loss = false;         // the loss is called a training loss: "train loss", "trl"
+  bool tested = false;             // its val_loss is that of a test set
+  bool whole_epoch = false;        // the epoch was written as a whole number
+  bool epoch_leads = false;        // ... in front of the place within it: "Epoch 2: 10/100"
+  bool from_perplexity = false;    // a loss is the logarithm of the printed value
+  bool in_bits = false;            // the perplexity beside a loss is 2 to its power
+  bool in_nats = false;            // ... e to its power
+  bool interval = false;           // the time is measured since the last line, over any number of steps
+  bool time_of_step = false;       // the time is called that of a step, or of so many steps
+  bool has_unread_times = false;   // it holds times that aren't a step's, or not certainly (unread_times)
+  bool per_device = false;         // the rate is one device's
+  bool samples = false;            // its place within the epoch counts samples: "[640/60000 (1%)]"
+  bool process_clock = false;      // its elapsed time began with the process, before the first step
+  bool rounded_tokens = false;     // "2.05K": the tokens are known to three digits only
+  bool counts_iterations = false;  // its number is called that of an iteration, and no other is there
+  double rounded_step = 0;         // "15K": the step's number is a multiple of this; 0: it is exact
+  bool fractional_step = false;    // it counts a step by a number that isn't whole: "step 1.5"
+  bool has_others = false;         // it holds numbers that have a name but no field here (read_other_pairs)
 
   bool has_step() const { return step >= 0; }
   bool has_loss() const { return !is_missing(loss) || !is_missing(val_loss); }
