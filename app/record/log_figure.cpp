@@ -1,6 +1,7 @@
 // Reads a log's figure with the importers; values that no importer recognises are read from the lines themselves.
 #include "app/record/log_figure.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -54,11 +55,43 @@ double value_of(const std::vector<MetricPoint>& values, const MetricFigure& figu
 }
 
 // The number behind a key's end, with or without blanks and a quote before it: `: 0.9979`, `=0.9979`, `": 0.9979`.
-std::optional<double> value_behind(std::string_view line, std::size_t at) {
-  for (const std::string_view end : {":", "=", " :", " =", "\":", "':"})
-    if (line.substr(at).starts_with(end))
-      if (const auto value = leading_number(line.substr(at + end.size()))) return value;
+// `rest`: what follows it.
+std::optional<double> value_behind(std::string_view line, std::size_t at, std::string_view& rest) {
+  for (const std::string_view end : {":", "=", " :", " =", "\":", "':"}) {
+    if (!line.substr(at).starts_with(end)) continue;
+    const std::string_view text = line.substr(at + end.size());
+    std::size_t number_end = 0;
+    const auto value = leading_number(text, number_end);
+    if (!value) continue;
+    rest = text.substr(number_end);
+    return value;
+  }
   return {};
+}
+
+// A unit or a remark behind a value, which make another figure of it: "nats", "%", "(ema)", "<". Of a bracket the
+// letters count.
+std::string unit_behind(std::string_view rest) {
+  constexpr std::string_view units[] = {"nats", "nat", "bits", "bit", "bpb",   "b",       "kb",    "mb",    "gb",
+                                        "tb",   "kib", "mib",  "gib", "bytes", "ns",      "us",    "ms",    "s",
+                                        "sec",  "min", "h",    "m",   "hours", "seconds", "tok/s", "tok/ms"};
+  rest = trimmed(rest);
+  if (rest.empty()) return {};
+  if (std::string_view("%<#").find(rest.front()) != std::string_view::npos) return std::string(rest.substr(0, 1));
+  if (rest.front() == '(') {
+    std::string letters;
+    const std::string_view inside = rest.substr(1, std::min(rest.find(')'), rest.size()) - 1);
+    if (inside.find_first_of(":=") != inside.npos) return {};  // other values
+    for (const char letter : inside)
+      if (is_alpha(letter)) letters += lower(letter);
+    return letters.empty() ? letters : "(" + letters + ")";
+  }
+  std::size_t end = 0;
+  while (end < rest.size() && (is_alpha(rest[end]) || rest[end] == '/')) ++end;
+  std::string word;
+  for (const char letter : rest.substr(0, end)) word += lower(letter);
+  const bool is_name = end < rest.size() && (is_word(rest[end]) || rest[end] == ':' || rest[end] == '=');
+  return !is_name && std::ranges::find(units, word) != std::end(units) ? word : "";
 }
 
 // The words before a key that make another name of it: "best" of "step 100 best val_bpb: 0.95". They begin after a
@@ -86,27 +119,42 @@ std::string words_before(std::string_view line) {
   }
 }
 
+struct PrintedValues {
+  std::vector<MetricPoint> values;
+  std::string unit;
+};
+
 // Every value that the lines give under this name: "val_bpb: 0.9979", "val_bpb=0.9979", "\"val_bpb\": 0.9979". The name
 // stands alone: "train/val_bpb" and "ema-val_bpb" are others. "best val_bpb" is the name only where nothing is called
-// so without another word, and one word alone is before it. Throws NoFigure if there are several.
-std::vector<MetricPoint> printed_values(const std::filesystem::path& log, const std::string& name) {
-  std::map<std::string, std::vector<MetricPoint>> found;  // by the words before the name
+// so without another word, and one word alone is before it. Units and remarks behind the value make others of it too.
+// Throws NoFigure if there are several, and the last one isn't without both.
+PrintedValues printed_values(const std::filesystem::path& log, const std::string& name) {
+  using Beside = std::pair<std::string, std::string>;  // the words before the name, and what is behind the value
+  std::map<Beside, std::vector<MetricPoint>> found;
+  std::string last;  // behind the last value of those without words
   std::ifstream file(log);
   for (std::string line; std::getline(file, line);) {
     for (std::size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {
       if (at > 0 && (is_word(line[at - 1]) || std::string_view("/-.@+\\").find(line[at - 1]) != std::string_view::npos))
         continue;  // another name
-      const auto value = value_behind(line, at + name.size());
+      std::string_view rest;
+      const auto value = value_behind(line, at + name.size(), rest);
       if (!value) continue;
-      std::vector<MetricPoint>& values = found[words_before(std::string_view(line).substr(0, at))];
+      const std::string before = words_before(std::string_view(line).substr(0, at)), unit = unit_behind(rest);
+      std::vector<MetricPoint>& values = found[{before, unit}];
       values.push_back({.step = static_cast<std::int64_t>(values.size()), .value = *value});
+      if (before.empty()) last = unit;
     }
   }
-  if (const auto alone = found.find(""); alone != found.end()) return alone->second;
+  if (found.contains({"", ""}) && last.empty()) return {found[{"", ""}], ""};
+  const auto alone = std::ranges::count_if(found, [](const auto& each) { return each.first.first.empty(); });
+  if (alone > 1)
+    throw NoFigure("has several values called " + name + ", the last one with \"" + last +
+                   "\" behind it and others without; print the one that counts last, and alone");
+  if (alone == 1 || found.size() == 1) return {found.begin()->second, found.begin()->first.second};
   if (found.empty()) return {};
-  if (found.size() == 1) return found.begin()->second;
-  throw NoFigure("has several values called " + name + " (\"" + found.begin()->first + "\", \"" +
-                 std::next(found.begin())->first + "\" before it), and none that is called so alone");
+  throw NoFigure("has several values called " + name + " (\"" + found.begin()->first.first + "\", \"" +
+                 std::next(found.begin())->first.first + "\" before it), and none that is called so alone");
 }
 
 // The values of a metric: those that the log calls so, and those of the steps' own field.
@@ -124,9 +172,12 @@ std::vector<MetricPoint> values_named(const LoggedRun& logged, const std::string
 
 LogFigure metric_of(const LoggedRun& logged, const MetricFigure& figure) {
   const bool is_whole = logged.problem.empty();  // else the lines may go on where the reader stopped
+  std::string unit;
   const auto printed = [&] {
-    return figure.kind == MetricFigure::Kind::at ? missing
-                                                 : value_of(printed_values(logged.log, figure.metric), figure);
+    if (figure.kind == MetricFigure::Kind::at) return missing;
+    const PrintedValues found = printed_values(logged.log, figure.metric);
+    unit = found.unit;
+    return value_of(found.values, figure);
   };
   double value = is_whole ? missing : printed();
   if (is_missing(value)) value = value_of(values_named(logged, figure.metric), figure);
@@ -134,7 +185,7 @@ LogFigure metric_of(const LoggedRun& logged, const MetricFigure& figure) {
   if (is_missing(value)) throw NoFigure("has no " + name_of(figure));
   if (!std::isfinite(value)) throw NoFigure("has no finite " + name_of(figure));
   const auto found = logged.metrics.find(figure.metric);
-  return {value, found == logged.metrics.end() ? "" : found->second.first.unit};
+  return {value, unit.empty() && found != logged.metrics.end() ? found->second.first.unit : unit};
 }
 
 }  // namespace
@@ -156,6 +207,10 @@ std::string name_of(const FigureQuestion& question) {
 std::string option_text(const FigureQuestion& question) {
   if (question.by != FigureBy::metric) return "--by " + name_of(question);
   return "--metric " + name_of(question) + (question.lower_is_better ? " --lower" : "");
+}
+
+std::string unit_words(const std::string& unit) {
+  return unit.empty() ? "a value without a unit" : unit;
 }
 
 bool takes_time(const FigureQuestion& question) {

@@ -36,6 +36,7 @@ struct FigureQuestion {
 std::string name_of(const FigureQuestion& question);
 // The options that ask for it: "--by loss", "--metric val_bpb --lower".
 std::string option_text(const FigureQuestion& question);
+std::string unit_words(const std::string& unit);  // in a sentence: "a value without a unit" for none
 bool takes_time(const FigureQuestion& question);  // rather than a loss or a metric: changes of it are factors
 
 // The last run that a log names: its facts, steps and metrics.
@@ -51,7 +52,7 @@ LoggedRun read_logged_run(const std::filesystem::path& log);
 
 struct LogFigure {
   double value = missing;
-  std::string unit;       // "s/token", "s/step", "nats", "s"; a metric's own, if the log says it
+  std::string unit;       // "s/token", "s/step", "nats", "s"; a metric's own, or what is behind the value: "(ema)"
   double resolution = 0;  // the distance between neighbouring values that the log can print; 0: by its digits
 };
 

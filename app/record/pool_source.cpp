@@ -8,7 +8,9 @@
 #include <set>
 
 #include "app/exit_status.h"
+#include "app/runs/excerpt.h"
 #include "app/runs/find_run.h"
+#include "app/runs/loaded_runs.h"
 #include "app/runs/open_store.h"
 #include "storage/analysis/training_progress.h"
 #include "storage/wording.h"
@@ -47,6 +49,19 @@ std::string seed_of(const Run& run) {
   return std::to_string(recipe["seed"].get<std::int64_t>());
 }
 
+// The first of the gravest flags by the project's own judgement, if the run's figures aren't trusted.
+void take_doubt(RunStore& store, const Run& run, const HardwareTable& hardware, SpeedrunLog& log) {
+  const LoadedRun loaded = load_run(store, run, most_steps_of_each(20));
+  const std::vector<stepladder::Subject> alone{{.runs = {loaded.measured()}}};
+  const RungJudgement judged = judge(alone, 0, hardware, {.intervals = Intervals::no}).front();
+  if (judged.is_trusted()) return;
+  const auto gravest =
+      std::ranges::find_if(judged.flags, [&](const Flag& flag) { return flag.trust() == judged.trust; });
+  if (gravest == judged.flags.end()) return;
+  log.doubt_id = to_string(gravest->id);
+  log.doubt = gravest->why;
+}
+
 }  // namespace
 
 RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& question,
@@ -73,8 +88,13 @@ RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& q
     else
       runs = runs_called(*store, name);
     if (runs.empty()) throw NotFound(name + ": no run matches");
-    for (const Run& run : runs)
-      if (taken.insert(run.id).second) pool.add(speedrun_log_of(*store, run));
+    const HardwareTable hardware = load_run_context(nullptr).hardware;
+    for (const Run& run : runs) {
+      if (!taken.insert(run.id).second) continue;
+      SpeedrunLog log = speedrun_log_of(*store, run);
+      if (log.problem.empty()) take_doubt(*store, run, hardware, log);
+      pool.add(std::move(log));
+    }
   }
   return pool;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/text/format.h"
+#include "storage/analysis/summary.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -124,6 +125,14 @@ DoubtedGain doubt_of(std::span<const MeasuredRun> before, std::span<const Measur
           "the figures of " + std::string(of_now ? "this side" : "the other side") + " are " +
               std::string(to_string(worst)) + ": " + worst_flag(of_now ? now : judged.front(), worst),
           {}};
+}
+
+LoadedRun loaded_from(const LoggedRun& logged) {
+  LoadedRun run{.run = logged.run};
+  run.run.status = RunStatus::finished;
+  for (const StepRecord& step : logged.steps) run.series.append(step);
+  run.summary = summarise(run.run, run.series);
+  return run;
 }
 
 }  // namespace stepladder

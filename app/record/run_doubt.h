@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "app/record/log_figure.h"
 #include "app/runs/loaded_runs.h"
 
 namespace stepladder {
@@ -21,5 +22,8 @@ struct DoubtedGain {
 // the gain is one of time or throughput. The runs' start and end are their processes', or missing. Pure.
 DoubtedGain doubt_of(std::span<const MeasuredRun> before, std::span<const MeasuredRun> after,
                      const HardwareTable& hardware, bool by_time);
+
+// The run of a log that isn't in the project, as a finished one.
+LoadedRun loaded_from(const LoggedRun& logged);
 
 }  // namespace stepladder

@@ -11,7 +11,7 @@
 #include "app/record/run_doubt.h"
 #include "app/text/format.h"
 #include "engine/files/files.h"
-#include "storage/analysis/summary.h"
+#include "storage/analysis/verdict/loss_parity.h"
 #include "storage/analysis/verdict/step_grain.h"
 #include "storage/by_enum.h"
 #include "storage/errors.h"
@@ -108,6 +108,12 @@ GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, doub
     judged.reason = "the baseline was measured on another machine: " + other;
     return judged;
   }
+  if (takes_time(now.question) && !now.hardware.empty() && !baseline.hardware.empty() &&
+      now.hardware != baseline.hardware) {
+    judged.answer = GateAnswer::other_machine;
+    judged.reason = "the logs name " + now.hardware + ", and the baseline's " + baseline.hardware;
+    return judged;
+  }
   const Costs costs = costs_of(now.question, baseline.values, now.values);
   const SampleFigures before = figures_of(costs.before), after = figures_of(costs.now);
   if (!(before.mean > 0) || !(after.mean > 0)) {
@@ -161,20 +167,43 @@ GateJudgement judge_turns(const GateSample& base, const GateSample& now, double 
 
 void add_run(GateSample& sample, const LogFigure& figure, const LoggedRun& logged) {
   const fs::path& log = logged.log;
-  if (!sample.unit.empty() && sample.unit != figure.unit)
-    throw StorageError(log.string() + " gives " + figure.unit + ", and the others " + sample.unit);
+  if (!sample.values.empty() && sample.unit != figure.unit)
+    throw StorageError(log.string() + " gives " + unit_words(figure.unit) + ", and the others " +
+                       unit_words(sample.unit));
   require_figure(figure.value, sample.question, log);
   sample.unit = figure.unit;
   sample.values.push_back(figure.value);
   sample.resolution = std::max(sample.resolution, figure.resolution);
   if (logged.steps.empty()) return;
-  LoadedRun run{.run = logged.run};
-  run.run.status = RunStatus::finished;
-  for (const StepRecord& step : logged.steps) run.series.append(step);
-  run.summary = summarise(run.run, run.series);
+  LoadedRun run = loaded_from(logged);
+  const double loss = is_missing(run.summary.val_loss_last) ? run.summary.loss_last : run.summary.val_loss_last;
+  if (!is_missing(loss)) sample.losses.push_back(loss);
+  if (sample.tokens_per_step == 0) sample.tokens_per_step = logged.run.tokens_per_step;
+  if (sample.hardware.empty()) sample.hardware = logged.run.hardware;
   sample.steps = sample.steps == 0 ? run.summary.steps : std::min(sample.steps, run.summary.steps);
   if (sample.runs.size() < most_compared) sample.runs.push_back(std::move(run));
 }
+
+namespace {
+
+// Of a stored baseline, whose runs are gone: what its file says about loss and batch.
+DoubtedGain doubt_of_stored(const GateSample& baseline, const GateSample& now, bool by_time) {
+  if (baseline.tokens_per_step > 0 && now.tokens_per_step > 0 && baseline.tokens_per_step != now.tokens_per_step)
+    return {RunDoubt::cannot_tell,
+            "it trains on " + plural(now.tokens_per_step, "token") + " a step, and the baseline on " +
+                grouped(baseline.tokens_per_step) + ", so they can't be compared",
+            {}};
+  if (!by_time || baseline.losses.empty()) return {};
+  if (now.losses.empty()) return {RunDoubt::guard, "the loss isn't printed any more", {}};
+  const SampleFigures before = figures_of(baseline.losses), after = figures_of(now.losses);
+  constexpr double level = 0.025;
+  const double gap = after.mean - before.mean, p = p_below_welch(before, after, 0);
+  if (std::isfinite(before.mean) && gap > loss_tolerance_nats && (is_missing(p) || p < level))
+    return {RunDoubt::guard, fmt::format("the last loss is worse by {:.4g} nats than the baseline's", gap), {}};
+  return {};
+}
+
+}  // namespace
 
 void check_pass(GateJudgement& judged, const GateSample& baseline, const GateSample& now) {
   if (judged.answer != GateAnswer::passes) return;
@@ -185,8 +214,11 @@ void check_pass(GateJudgement& judged, const GateSample& baseline, const GateSam
     judged.answer = answer;
     judged.reason = why + "; " + judged.reason;
   };
-  const auto doubted =
+  DoubtedGain doubted =
       doubt_of(measured(baseline.runs), measured(now.runs), load_run_context(nullptr).hardware, by_time);
+  if (doubted.doubt == RunDoubt::none && baseline.runs.empty())
+    if (DoubtedGain stored = doubt_of_stored(baseline, now, by_time); stored.doubt != RunDoubt::none)
+      doubted = std::move(stored);
   switch (doubted.doubt) {
     case RunDoubt::invalid:
       return withdraw(GateAnswer::invalid, doubted.reason);
@@ -228,6 +260,9 @@ GateSample sample_of_logs(const std::vector<std::string>& paths, const FigureQue
 void write_gate_baseline(const fs::path& file, const GateSample& sample, const std::string& commit) {
   const fs::path whole = fs::absolute(file);
   const bool is_metric = sample.question.by == FigureBy::metric;
+  Json finite_losses = Json::array();  // JSON has no others
+  for (const double loss : sample.losses)
+    if (std::isfinite(loss)) finite_losses.push_back(loss);
   const std::string text = Json{{"version", baseline_version},
                                 {"by", to_string(sample.question.by)},
                                 {"metric", is_metric ? Json(to_string(sample.question.metric)) : Json()},
@@ -236,6 +271,9 @@ void write_gate_baseline(const fs::path& file, const GateSample& sample, const s
                                 {"values", sample.values},
                                 {"resolution", sample.resolution},
                                 {"steps", sample.steps},
+                                {"losses", finite_losses},
+                                {"tokens_per_step", sample.tokens_per_step},
+                                {"hardware", sample.hardware},
                                 {"machine", sample.machine},
                                 {"commit", text_or_null(commit)},
                                 {"written", local_time_text(unix_now())}}
@@ -267,7 +305,11 @@ GateSample read_gate_baseline(const fs::path& file) {
                       .values = json.at("values").get<std::vector<double>>(),
                       .machine = json.at("machine"),
                       .resolution = json.value("resolution", 0.0),
-                      .steps = json.value("steps", std::int64_t{0})};
+                      .steps = json.value("steps", std::int64_t{0}),
+                      .tokens_per_step = json.value("tokens_per_step", std::int64_t{0}),
+                      .hardware = json.value("hardware", "")};
+    for (const Json& loss : json.value("losses", Json::array()))
+      if (sample.losses.size() < most_values) sample.losses.push_back(loss.get<double>());
     if (!(sample.resolution >= 0 && sample.resolution <= most_figure)) sample.resolution = 0;
     if (!by || sample.values.empty() || sample.values.size() > most_values)
       throw StorageError(file.string() + " isn't a baseline of record gate");

@@ -22,6 +22,9 @@ struct GateSample {
   Json machine;
   double resolution = 0;             // of a value, the coarsest; 0: by the values' digits
   std::int64_t steps = 0;            // the fewest of a run; 0: not known
+  std::vector<double> losses = {};   // the last ones of the runs that print one, in nats
+  std::int64_t tokens_per_step = 0;  // 0: not known
+  std::string hardware = {};         // as the logs say; empty: they don't
   std::vector<LoadedRun> runs = {};  // the first ones, without those of a stored baseline
 };
 

@@ -207,9 +207,13 @@ constexpr double most_jitter = 1e-3;  // of the metric, by which runs of one see
 constexpr std::size_t first_losses = 5;
 constexpr double same_start_nats = 3e-4;
 
+bool TrySeriesRunner::is_of_seeds() const {
+  if (plan_.figure.by == FigureBy::throughput || plan_.figure.by == FigureBy::wall) return false;
+  return plan_.figure.by != FigureBy::metric || !is_of_the_machine(plan_.figure.metric.metric);
+}
+
 std::string TrySeriesRunner::seed_doubt() const {
-  if (plan_.figure.by == FigureBy::throughput || plan_.figure.by == FigureBy::wall) return {};
-  if (plan_.figure.by == FigureBy::metric && is_of_the_machine(plan_.figure.metric.metric)) return {};
+  if (!is_of_seeds()) return {};
   const RunSpread noise = noise_of([](const TryRun& run) { return run.during == 0; });
   const double share = std::sqrt(noise.variance()) / std::abs(mean_of(values_of(0)));
   if (noise.known() && share > 0 && share < least_seed_spread)
@@ -238,6 +242,22 @@ std::string TrySeriesRunner::seed_doubt() const {
   if (runs < 2) return {};
   return "the unchanged runs had other seeds and the same first losses, so they don't follow $STEPLADDER_SEED, and "
          "nobody knows what another seed does";
+}
+
+// A change that fixes a lucky seed scatters far less than the unchanged runs.
+constexpr double least_scatter = 0.1;             // of theirs
+constexpr std::size_t fewest_scattered_runs = 4;  // with fewer, one in twelve honest changes scatters as little
+
+std::string TrySeriesRunner::scatter_doubt(const Try& it) const {
+  if (!is_of_seeds()) return {};
+  const RunSpread noise = noise_of([](const TryRun& run) { return run.during == 0; });
+  const RunSpread changed =
+      noise_of([&](const TryRun& run) { return run.during == it.number && run.state == it.number; });
+  if (!noise.known() || !changed.known()) return {};
+  const double share = std::sqrt(changed.variance() / noise.variance());
+  if (!(share < least_scatter)) return {};
+  return "the change's runs scatter by " + fine_percent_text(share) +
+         " of what the unchanged ones do, so it may have fixed a seed, and nobody knows what another one does";
 }
 
 std::string TrySeriesRunner::noise_doubt(const Try& it) const {
@@ -283,9 +303,17 @@ std::optional<TryAnswer> TrySeriesRunner::measure(const Try& it) {
         runs_, [&](const TryRun& run) { return run.during == it.number && run.state == it.number; });
     const std::string doubt = has_run ? of_seeds : std::string();
     if (!doubt.empty()) opinion.step = TryStep::over;
+    const std::string of_scatter = doubt.empty() && opinion.end == TryEnd::kept ? scatter_doubt(it) : std::string();
+    if (!of_scatter.empty()) {
+      const TryRuns runs = runs_for(it);
+      if (std::min(runs.changed.size(), runs.beside.size()) < fewest_scattered_runs)
+        opinion.step = runs.changed.size() <= runs.beside.size() ? TryStep::run_changed : TryStep::run_kept;
+    }
     if (opinion.step == TryStep::over || is_spent()) {
       TryAnswer answer = answer_of(it, opinion, threshold);
       if (!doubt.empty()) answer.verdict = TryVerdict::cannot_tell, answer.reason = doubt;
+      if (answer.verdict == TryVerdict::kept && !of_scatter.empty())
+        answer.verdict = TryVerdict::cannot_tell, answer.reason = of_scatter;
       if (answer.verdict == TryVerdict::kept)
         if (const std::string why = noise_doubt(it); !why.empty())
           answer.verdict = TryVerdict::cannot_tell, answer.reason = why;
@@ -360,34 +388,52 @@ TryAnswer TrySeriesRunner::answer_of(const Try& it, const TryOpinion& opinion, d
 void TrySeriesRunner::check_guards(std::int64_t during, std::int64_t state, TryAnswer& answer) const {
   for (const TryGuard& guard : plan_.guards) {
     const std::string name = name_of(guard.figure);
-    std::vector<double> before, after;
+    std::vector<double> before, after, first;
     for (const TryRun& run : runs_)
-      if (run.during == during) (run.state == state ? after : before).push_back(noted(run, "figures", name));
-    const double base = mean_of(before), now = mean_of(after);
-    const double rise = now - base;
-    const double loss = guard.better == Direction::lower    ? rise
-                        : guard.better == Direction::higher ? -rise
-                                                            : std::abs(rise);
-    const double tolerance = guard.is_share ? guard.tolerance * std::abs(base) : guard.tolerance;
-    if (loss <= tolerance) continue;
-    answer.verdict = TryVerdict::guard;
-    answer.reason = std::isfinite(loss) ? fmt::format("{} goes from {} to {}, and {} was allowed", name,
-                                                      metric_text(base), metric_text(now), metric_text(tolerance))
-                                        : name + " isn't printed by each run";
-    return;
+      if (run.during == during)
+        (run.state == state ? after : before).push_back(noted(run, "figures", name));
+      else if (run.during == 0 && during > 0)
+        first.push_back(noted(run, "figures", name));
+    const double now = mean_of(after);
+    const auto gave_way = [&](double base, const char* since) {
+      const double rise = now - base;
+      const double loss = guard.better == Direction::lower    ? rise
+                          : guard.better == Direction::higher ? -rise
+                                                              : std::abs(rise);
+      const double tolerance = guard.is_share ? guard.tolerance * std::abs(base) : guard.tolerance;
+      if (loss <= tolerance) return false;
+      answer.verdict = TryVerdict::guard;
+      answer.reason = std::isfinite(loss) ? fmt::format("{} goes{} from {} to {}, and {} was allowed", name, since,
+                                                        metric_text(base), metric_text(now), metric_text(tolerance))
+                                          : name + " isn't printed by each run";
+      return true;
+    };
+    if (gave_way(mean_of(before), "")) return;
+    // A tolerance is spent once: several small steps are one large one.
+    if (!first.empty() && gave_way(mean_of(first), ", since the series began,")) return;
   }
 }
 
 void TrySeriesRunner::check_runs(std::int64_t during, std::int64_t state, TryAnswer& answer) const {
-  std::vector<LoadedRun> before, after;
+  std::vector<LoadedRun> before, after, first;
   for (const TryRun& run : runs_) {
-    if (run.during != during || run.run == 0 || is_missing(run.value)) continue;
+    const bool is_first = run.during == 0 && during > 0;
+    if ((run.during != during && !is_first) || run.run == 0 || is_missing(run.value)) continue;
     const auto row = store_->run(run.run);
-    if (row) (run.state == state ? after : before).push_back(load_run(*store_, *row, most_steps_of_each(20)));
+    if (!row) continue;
+    std::vector<LoadedRun>& side = is_first ? first : run.state == state ? after : before;
+    side.push_back(load_run(*store_, *row, most_steps_of_each(20)));
   }
   if (before.empty() || after.empty()) return;
-  const DoubtedGain found =
-      doubt_of(measured(before), measured(after), load_run_context(store_).hardware, takes_time(plan_.figure));
+  const HardwareTable hardware = load_run_context(store_).hardware;
+  DoubtedGain found = doubt_of(measured(before), measured(after), hardware, takes_time(plan_.figure));
+  // Losses that gave way a little with each keep.
+  if (found.doubt == RunDoubt::none && !first.empty())
+    if (DoubtedGain since = doubt_of(measured(first), measured(after), hardware, takes_time(plan_.figure));
+        since.doubt == RunDoubt::guard) {
+      since.reason = "against the state that the series began with, " + since.reason;
+      found = std::move(since);
+    }
   if (found.doubt == RunDoubt::none) {
     if (!found.note.empty()) answer.reason += "; " + found.note;
     return;

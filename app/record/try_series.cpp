@@ -23,6 +23,7 @@
 #include "storage/content_hash.h"
 #include "storage/database/machine_store.h"
 #include "storage/errors.h"
+#include "storage/importers/text.h"
 #include "storage/own_folder.h"
 #include "storage/wording.h"
 
@@ -76,6 +77,43 @@ void fill_in_seals(TryPlan& plan, const fs::path& folder, const std::string& tre
       throw UsageError("--seal " + seal.path + ": there is no such file or folder");
     seal.content = content_outside(whole);
     seal.stamp = stamp_outside(whole);
+  }
+}
+
+std::vector<std::string> words_of(const std::string& shell) {
+  constexpr std::string_view between = " \t\n\"'`;&|()<>=$,{}[]";
+  std::vector<std::string> words;
+  for (std::size_t at = 0; (at = shell.find_first_not_of(between, at)) != std::string::npos;) {
+    const std::size_t end = std::min(shell.find_first_of(between, at), shell.size());
+    words.push_back(shell.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+// The held-out command's own files are sealed too, also those that aren't there yet: words of it that name a file of
+// the checkout or have an ending, and modules behind -m. Not what the training's command names as well.
+void seal_holdout(TryPlan& plan, const std::string& tree, const TryTrees& trees) {
+  constexpr std::size_t most_words = 200, longest_word = 200;
+  std::set<std::string> trained;
+  for (const std::string& word : plan.command)
+    for (const std::string& part : words_of(word)) trained.insert(part);
+  const std::vector<std::string> words = words_of(plan.holdout);
+  for (std::size_t i = 0; i < std::min(words.size(), most_words); ++i) {
+    if (words[i].size() > longest_word || trained.contains(words[i])) continue;
+    std::string file = words[i];
+    if (i > 0 && words[i - 1] == "-m") {
+      std::ranges::replace(file, '.', '/');
+      file += ".py";
+    }
+    if (file.find_first_of("~-") == 0) continue;
+    TrySeal seal{.path = sealed_path(plan, file), .in_tree = true, .content = {}, .stamp = {}};
+    const bool is_sealed = std::ranges::find(plan.seals, seal.path, &TrySeal::path) != plan.seals.end();
+    if (fs::path(seal.path).is_absolute() || is_sealed) continue;
+    seal.content = trees.content_of(tree, seal.path);
+    const std::string ending = fs::path(file).extension().string();
+    const bool is_new = seal.content.empty() && ending.size() > 1 && is_alpha(ending[1]);
+    if (is_new || seal.content.find(" blob ") != std::string::npos) plan.seals.push_back(std::move(seal));
   }
 }
 
@@ -222,6 +260,7 @@ std::optional<TrySeriesRunner> TrySeriesRunner::begin(RunStore& store, TryPlan p
   plan.links.insert(plan.links.end(), state.too_large.begin(), state.too_large.end());
   plan.links.insert(plan.links.end(), state.submodules.begin(), state.submodules.end());
   fill_in_seals(plan, folder, state.tree, trees);
+  seal_holdout(plan, state.tree, trees);
   for (const TrySeal& seal : plan.seals)
     if (!plan.machine.empty() && !seal.in_tree)
       throw UsageError("--seal " + seal.path + ": only files that git doesn't ignore are sent to " + plan.machine +
@@ -255,6 +294,7 @@ bool TrySeriesRunner::measure_first() {
     fail_beginning(Json::parse(run->others).value("error", ""));
     return true;
   }
+  if (!far_) trees_->keep_leftovers_of(first.tree);
   first.verdict = to_string(TryVerdict::kept);
   first.ended_at = unix_now();
   first.answer = begin_json(*this).dump();
@@ -412,10 +452,12 @@ TrySeriesRunner::Outcome TrySeriesRunner::outcome_of(const LoggedRun& logged, co
             .error = "the command failed with exit status " + std::to_string(end.exit_status)};
   try {
     const LogFigure figure = figure_of_command(plan_.figure, logged, end);
-    if (!unit().empty() && figure.unit != unit())
-      return {.value = missing,
-              .unit = {},
-              .error = "the command gives " + figure.unit + ", and earlier runs gave " + unit()};
+    const bool is_first = std::ranges::all_of(runs_, [](const TryRun& run) { return is_missing(run.value); });
+    if (!is_first && figure.unit != unit())
+      return {
+          .value = missing,
+          .unit = {},
+          .error = "the command gives " + unit_words(figure.unit) + ", and earlier runs gave " + unit_words(unit())};
     return {.value = figure.value, .unit = figure.unit, .error = {}};
   } catch (const NoFigure& none) {
     return {.value = missing, .unit = {}, .error = "what the command prints " + std::string(none.what())};
@@ -446,9 +488,21 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
   run.value = outcome.value;
   std::map<std::string, double> printed;
   Json facts = Json::object();
+  Json units = Json::object();
+  // In the unit that the first run has it in.
+  const auto is_of_first = [&](const std::string& name, const std::string& unit) {
+    for (const TryRun& earlier : runs_)
+      if (const Json others = Json::parse(earlier.others, nullptr, false);
+          others.is_object() && others.contains("units") && others["units"].contains(name))
+        return others["units"][name] == unit;
+    return true;
+  };
   const auto figure = [&](const FigureQuestion& question) -> std::optional<double> {
     try {
-      return figure_of_command(question, logged, end).value;
+      const LogFigure found = figure_of_command(question, logged, end);
+      if (!is_of_first(name_of(question), found.unit)) return {};
+      units[name_of(question)] = found.unit;
+      return found.value;
     } catch (const NoFigure&) {
       return {};
     }
@@ -464,7 +518,9 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
   if (logged.run.params > 0) facts["parameters"] = logged.run.params;
   if (logged.run.tokens_per_step > 0) facts["tokens per step"] = logged.run.tokens_per_step;
   if (!logged.steps.empty()) facts["steps"] = logged.steps.size();
-  run.others = Json{{"unit", outcome.unit}, {"error", outcome.error}, {"figures", printed}, {"facts", facts}}.dump();
+  run.others =
+      Json{{"unit", outcome.unit}, {"error", outcome.error}, {"figures", printed}, {"units", units}, {"facts", facts}}
+          .dump();
   const auto repeat = std::ranges::count(runs_, state, &TryRun::state);
   const Try& it = tries_[static_cast<std::size_t>(state)];
   Run row = row_of(it, state == 0 ? "unchanged" : "try " + std::to_string(state), end, outcome.error);

@@ -163,7 +163,9 @@ class TrySeriesRunner {
   // Of the runs of `state` against the others that ran during the same try or at the end: the guards; physics and loss.
   void check_guards(std::int64_t during, std::int64_t state, TryAnswer& answer) const;
   void check_runs(std::int64_t during, std::int64_t state, TryAnswer& answer) const;
-  std::string noise_doubt(const Try& it) const;  // why a gain can't be told from noise; empty: it can
+  bool is_of_seeds() const;                        // whether the seed of a training moves the metric
+  std::string scatter_doubt(const Try& it) const;  // why the change's runs may have one seed; empty: they haven't
+  std::string noise_doubt(const Try& it) const;    // why a gain can't be told from noise; empty: it can
   std::string changed_facts(const Try& it) const;
   TryRuns runs_for(const Try& it) const;
   std::vector<double> recent_runs(const Try& it) const;

@@ -26,6 +26,8 @@ constexpr std::array written_by_runs = {"__pycache__", "build",      "dist",    
                                         "output",      "outputs",    "runs",        "logs",      "wandb",
                                         "checkpoints", "stepladder", "results.tsv", "CMakeFiles"};
 
+constexpr const char* leftovers_file = "leftovers";  // beside the copies; what the first state's runs left
+
 bool is_written_by_runs(const fs::path& path) {
   const std::string name = path.filename().string();
   const auto ends = [&](const char* end) { return name.ends_with(end); };
@@ -47,9 +49,13 @@ void for_files(const fs::path& path, const Use& use) {
   for (const fs::path& file : files) use(file);
 }
 
-// A checkpoint of an earlier run must not start the next one. Caches of compilers and Python only save time. What can't
-// be removed stays.
-void remove_leftovers(const fs::path& copy) {
+std::vector<std::string> left_in(const fs::path& copy) {
+  return entries_of(GitCheckout(copy, GitCheckout::Ours{}).git({"ls-files", "--others", "-z"}));
+}
+
+// A checkpoint of an earlier run must not start the next one. Caches of compilers and Python only save time. `known`
+// names the files that may stay; if it doesn't exist, all caches do. What can't be removed stays.
+void remove_leftovers(const fs::path& copy, const fs::path& known) {
   std::vector<std::string> clean{"clean", "-ffdxq"};
   for (const char* const cache : {"__pycache__", "build", "build-*", "cmake-build*", "target", "CMakeFiles", "*.pyc",
                                   "*.o", "*.egg-info", "*_cache"}) {
@@ -58,6 +64,16 @@ void remove_leftovers(const fs::path& copy) {
   }
   try {
     GitCheckout(copy, GitCheckout::Ours{}).git(clean);
+    const auto text = text_of(known);
+    if (!text) return;
+    const std::vector<std::string> names = entries_of(*text);
+    const std::set<std::string> stay(names.begin(), names.end());
+    std::error_code error;
+    for (const std::string& file : left_in(copy)) {
+      if (stay.contains(file)) continue;
+      const bool is_repository = file.ends_with('/');  // the slash would lead through a link
+      fs::remove_all(copy / file.substr(0, file.size() - (is_repository ? 1 : 0)), error);
+    }
   } catch (const StorageError&) {  // files of another user
   }
 }
@@ -187,7 +203,7 @@ fs::path TryTrees::check_out(const std::string& tree, const std::string& beside,
   std::error_code error;
   fs::remove(holds, error);
   store_->check_out_to(folder, tree, commit);
-  if (leftovers == Leftovers::removed) remove_leftovers(folder);
+  if (leftovers == Leftovers::removed) remove_leftovers(folder, folder_ / leftovers_file);
   write_whole(holds, tree + "\n", private_file);
   for (const std::string& link : links) {
     const fs::path place = folder / link;
@@ -197,6 +213,15 @@ fs::path TryTrees::check_out(const std::string& tree, const std::string& beside,
     fs::create_symlink(top() / link, place, error);
   }
   return folder;
+}
+
+void TryTrees::keep_leftovers_of(const std::string& tree) const {
+  for (const char* const name : {"a", "b"}) {
+    if (first_line(text_of(folder_ / name / ".git" / "stepladder-tree").value_or("")) != tree) continue;
+    std::string names;
+    for (const std::string& file : left_in(folder_ / name)) names += file + '\0';
+    return write_whole(folder_ / leftovers_file, names, private_file);
+  }
 }
 
 const std::string& TryTrees::tree_of(const std::string& commit) const {

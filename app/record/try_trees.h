@@ -40,9 +40,14 @@ class TryTrees {
   // Checks a state out into one of two folders, which isn't the one that holds `beside`, and returns it. Files that
   // runs have left there are removed, but for what compilers and Python write; all stay with Leftovers::kept. The
   // ignored files in `links` are links to the checkout's.
+  // Once keep_leftovers_of was called, only those stay that it saw.
   enum class Leftovers { removed, kept };
   std::filesystem::path check_out(const std::string& tree, const std::string& beside, const std::string& commit,
                                   const std::vector<std::string>& links, Leftovers leftovers) const;
+
+  // Notes what the runs of the state have left in its folder: what other states' runs leave beside that may be a
+  // checkpoint, whatever it is called, and doesn't stay.
+  void keep_leftovers_of(const std::string& tree) const;
 
   // The ignored files and folders at the checkout's top that a run may need: data, environments; not what compilers,
   // Python or trainings write.

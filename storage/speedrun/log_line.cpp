@@ -51,6 +51,16 @@ std::optional<Number> find_number(std::string_view line, std::string_view key) {
   return {};
 }
 
+// A duration by the unit behind it.
+std::optional<double> in_milliseconds(std::string_view line, const std::optional<Number>& number) {
+  if (!number || !std::isfinite(number->value)) return {};
+  const std::string_view unit = line.substr(number->end);
+  if (unit.starts_with("ms")) return number->value;
+  if (unit.starts_with("s")) return number->value * 1e3;
+  if (unit.starts_with("m")) return number->value * 60e3;
+  return {};
+}
+
 }  // namespace
 
 std::optional<StepMark> step_mark(std::string_view line) {
@@ -78,8 +88,15 @@ std::optional<StepMark> step_mark(std::string_view line) {
 }
 
 std::optional<double> leading_number(std::string_view text) {
+  std::size_t end = 0;
+  return leading_number(text, end);
+}
+
+std::optional<double> leading_number(std::string_view text, std::size_t& end) {
   const auto number = number_at(text, skip(text, 0, " \t"));
-  return number ? std::optional(number->value) : std::nullopt;
+  if (!number) return {};
+  end = number->end;
+  return number->value;
 }
 
 std::optional<double> number_after(std::string_view line, std::string_view key) {
@@ -107,14 +124,12 @@ std::optional<double> metric_in(std::string_view line, std::string_view metric) 
 }
 
 std::optional<double> clock_in(std::string_view line) {
-  auto number = find_number(line, "train_time:");
-  if (!number) number = find_number(line, "total time:");
-  if (!number || !std::isfinite(number->value)) return {};
-  const std::string_view unit = line.substr(number->end);
-  if (unit.starts_with("ms")) return number->value;
-  if (unit.starts_with("s")) return number->value * 1e3;
-  if (unit.starts_with("m")) return number->value * 60e3;
-  return {};
+  const auto number = find_number(line, "train_time:");
+  return in_milliseconds(line, number ? number : find_number(line, "total time:"));
+}
+
+std::optional<double> step_average_in(std::string_view line) {
+  return in_milliseconds(line, find_number(line, "step_avg:"));
 }
 
 }  // namespace stepladder

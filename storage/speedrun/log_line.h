@@ -18,8 +18,9 @@ struct StepMark {
 // "step:125/1670", "step 00125/21400", "Step 125 |", "s:125" near the line's beginning.
 std::optional<StepMark> step_mark(std::string_view line);
 
-// The number that the text begins with, blanks before it aside.
+// The number that the text begins with, blanks before it aside; `end`: where it ends in the text.
 std::optional<double> leading_number(std::string_view text);
+std::optional<double> leading_number(std::string_view text, std::size_t& end);
 
 // The number after a key such as "val_loss:"; NaN and infinities count. Nothing if the line lacks the key or has no
 // number there.
@@ -30,5 +31,8 @@ std::optional<double> metric_in(std::string_view line, std::string_view metric);
 
 // The clock in milliseconds: "train_time:123ms", "train_time:12.3s", "total time: 2.32m".
 std::optional<double> clock_in(std::string_view line);
+
+// The mean time of a step in milliseconds that a line has beside the clock: "step_avg:95.12ms".
+std::optional<double> step_average_in(std::string_view line);
 
 }  // namespace stepladder

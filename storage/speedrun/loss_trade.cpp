@@ -65,6 +65,7 @@ void compare_at(double at, LossTrade& trade) {
   const double part = (at - fewer.metric.mean) / gap;  // of the way from `fewer` to `more`
   trade.at = at;
   trade.extrapolated = part < 0 || part > 1;
+  trade.is_far_beyond = part < -0.5 || part > 1.5;
   // d part / d (mean of fewer) = -(1 - part) / gap, d part / d (mean of more) = -part / gap, d part / d at = 1 / gap
   const double to_fewer = -(1 - part) / gap, to_more = -part / gap;
   const bool with_candidate = trade.candidate.metric.n > 0;

@@ -31,10 +31,11 @@ struct LossTrade {
   double at = missing;    // the metric's value at which times are compared
   Estimate steps_at;      // of the two pools' script
   Estimate time_at_s;
-  bool extrapolated = false;  // `at` isn't between the two pools' means
-  TradePool candidate;        // n is 0 without one
-  Estimate speedup_at;        // time_at_s / the candidate's mean time
-  std::string note;           // why a figure is missing; empty if none is
+  bool extrapolated = false;   // `at` isn't between the two pools' means
+  bool is_far_beyond = false;  // by more than half of what is between them
+  TradePool candidate;         // n is 0 without one
+  Estimate speedup_at;         // time_at_s / the candidate's mean time
+  std::string note;            // why a figure is missing; empty if none is
 };
 
 // `at`: where times are compared without a candidate; a candidate is compared at its own mean. Either pool may be the

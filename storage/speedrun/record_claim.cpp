@@ -51,14 +51,32 @@ struct Finding {
   std::string reason;
 };
 
+// A systems-only change needs no test against the target, but it leaves the loss where it was.
+Finding judge_waived(const RecordClaim& claim, const RecordRule& rule) {
+  constexpr double level = 0.01;  // of rules that have none
+  const std::string waived = "the rule waives the test of " + rule.metric + " for a systems-only change";
+  if (claim.baseline_metric.n == 0) return {RecordVerdict::record, waived};  // the clock needs a baseline
+  if (!std::isfinite(claim.baseline_metric.mean))
+    return {RecordVerdict::cannot_tell, "a baseline run's " + rule.metric + " isn't finite"};
+  SampleFigures now = claim.metric, before = claim.baseline_metric;
+  if (rule.lower_wins) std::swap(now, before);  // the probability of a loss so far above the baseline's
+  const double p = p_below_welch(now, before, 0);
+  const std::string means = "the mean " + rule.metric + " is " + significant(claim.metric.mean, 6) +
+                            ", and the baseline's " + significant(claim.baseline_metric.mean, 6);
+  if (p < (is_missing(rule.alpha) ? level : rule.alpha))
+    return {RecordVerdict::misses, means + ", so the change isn't systems-only (p is " + significant(p, 3) + ")"};
+  if (is_missing(p) && now.mean < before.mean)
+    return {RecordVerdict::cannot_tell, means + ", and runs without a spread don't tell whether that is noise"};
+  return {RecordVerdict::record, waived};
+}
+
 // The finding by the metric.
 Finding judge_metric(const RecordClaim& claim, const RecordRule& rule, const ClaimOptions& options) {
   const std::string mean = "the mean " + rule.metric + " is " + significant(claim.metric.mean, 6);
   if (claim.metric.n == 0) return {RecordVerdict::cannot_tell, "no log holds a finished run"};
   if (!std::isfinite(claim.metric.mean))
     return {RecordVerdict::misses, "a run's last " + rule.metric + " isn't a finite number"};
-  if (options.systems_only && rule.systems_only_waiver)
-    return {RecordVerdict::record, "the rule waives the test of " + rule.metric + " for a systems-only change"};
+  if (options.systems_only && rule.systems_only_waiver) return judge_waived(claim, rule);
   if (rule.test == RecordTest::welch && claim.baseline_metric.n == 0)
     return {RecordVerdict::cannot_tell, "the rule compares with the record, and no baseline was given"};
   const double ahead = distance(claim, rule);
@@ -108,9 +126,14 @@ Finding judge_time(const RecordClaim& claim, const RecordRule& rule) {
 void flag_added_runs(const RecordPool& pool, const RecordRule& rule, const ClaimOptions& options, RecordClaim& claim) {
   const auto n = static_cast<std::int64_t>(pool.logs.size());
   if (options.plan > 0) {
-    if (n != options.plan)
+    // Cut and failed ones have flags of their own.
+    const auto beside = std::ranges::count_if(pool.excluded, [](const ExcludedLog& log) {
+      return log.is_empty || (log.has_steps && !log.unfinished && !log.failed);
+    });
+    if (n + beside != options.plan)
       claim.flags.push_back({"plan-not-kept", std::to_string(options.plan) + " runs were planned and " +
-                                                  std::to_string(n) + " are here"});
+                                                  std::to_string(n + beside) + " are here" +
+                                                  (beside > 0 ? ", of which " + std::to_string(n) + " count" : "")});
     return;
   }
   if (rule.test != RecordTest::t || !(claim.p < rule.alpha) || n < 3) return;
@@ -247,6 +270,8 @@ RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, con
   lead_with_flags(claim);
   if (claim.verdict == RecordVerdict::record && options.plan == 0 && rule->test != RecordTest::none)
     claim.reason += "; these may be the best of more runs, since no planned number is known";
+  if (rule->overrides_built_in)
+    claim.reason += "; the rule is the user's own, which overrides the built-in one of this name";
   return claim;
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 
+#include "storage/analysis/means/student_t.h"
 #include "storage/analysis/statistics.h"
 #include "storage/analysis/verdict/step_grain.h"
 #include "storage/speedrun/record_claim.h"
@@ -139,20 +140,23 @@ std::string curve_of(const SpeedrunLog& log) {
   return curve;
 }
 
-// Whether nearly all evaluations of the two are equal to their last printed digit: those of two seeds differ by tens of
-// it.
+// Whether nearly all evaluations of the two are equal to their last printed digit, perhaps but for one constant: those
+// of two seeds differ by tens of it.
 constexpr std::size_t fewest_alike = 5;
-bool are_near_copies(const SpeedrunLog& log, const SpeedrunLog& other, double last_digit) {
-  std::size_t shared = 0, equal = 0;
+bool are_near_copies(const SpeedrunLog& log, const SpeedrunLog& other, double last_digit, double finer_digit) {
+  std::vector<double> gaps;
   auto theirs = other.evaluations.begin();
   for (const PrintedEvaluation& it : log.evaluations) {  // both are in the order of steps
     while (theirs != other.evaluations.end() && theirs->step < it.step) ++theirs;
     if (theirs == other.evaluations.end()) break;
     if (it.step == 0 || theirs->step != it.step) continue;
-    ++shared;
-    if (std::abs(theirs->value - it.value) <= 1.5 * last_digit) ++equal;
+    gaps.push_back(theirs->value - it.value);
   }
-  return shared >= fewest_alike && 10 * equal >= 9 * shared;
+  const auto are_near = [&](double shift, double digit) {
+    const auto equal = std::ranges::count_if(gaps, [&](double gap) { return std::abs(gap - shift) <= 1.5 * digit; });
+    return 10 * equal >= 9 * std::ssize(gaps);
+  };
+  return gaps.size() >= fewest_alike && (are_near(0, last_digit) || are_near(median_of(gaps), finer_digit));
 }
 
 void flag_near_copies(const Logs& both, std::vector<RecordFlag>& flags) {
@@ -165,14 +169,36 @@ void flag_near_copies(const Logs& both, std::vector<RecordFlag>& flags) {
   }
   for (std::size_t i = 1; i < both.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (are_near_copies(both[j], both[i], last_digits[i])) {
+      if (are_near_copies(both[j], both[i], last_digits[i], std::min(last_digits[i], last_digits[j]))) {
         files.push_back(name_of(both[i]) + " (as " + name_of(both[j]) + ")");
         break;
       }
   if (!files.empty())
-    flags.push_back({"same-curve", "The same curve but for its last digits is there more than once, so " +
-                                       plural(std::ssize(files), "log adds", "logs add") +
-                                       " nothing: " + list_text(files)});
+    flags.push_back(
+        {"same-curve", "The same curve but for its last digits, or for a constant, is there more than once, so " +
+                           plural(std::ssize(files), "log adds", "logs add") + " nothing: " + list_text(files)});
+}
+
+// A pool whose final values scatter far less than the baseline's, by an F test: seeds that differ in both don't do
+// that.
+constexpr std::size_t fewest_scattered = 4;
+constexpr double scatter_level = 0.001;
+void flag_scatter(const Logs& logs, const Logs& baseline, std::vector<RecordFlag>& flags) {
+  const auto figures = [](const Logs& of) {
+    std::vector<double> values;
+    for (const SpeedrunLog& log : of) values.push_back(log.final.value);
+    return figures_of(values);
+  };
+  const SampleFigures ours = figures(logs), theirs = figures(baseline);
+  if (ours.n < fewest_scattered || theirs.n < fewest_scattered || !(theirs.std > 0) || is_missing(ours.std)) return;
+  const double ratio = ours.std / theirs.std;
+  const double p = f_cdf(ratio * ratio, static_cast<double>(ours.n - 1), static_cast<double>(theirs.n - 1));
+  if (p < scatter_level)
+    flags.push_back(
+        {"little-scatter",
+         fmt::format("The final values scatter by {}, and the baseline's by {}; with the same spread of seeds "
+                     "that has a probability of {}, so these may be one run",
+                     significant(ours.std, 2), significant(theirs.std, 2), significant(p, 2))});
 }
 
 // The last step has two values; which one the run ended with is anyone's guess.
@@ -282,6 +308,36 @@ ClockGap worst_gap(const SpeedrunLog& log) {
   return worst;
 }
 
+// Whether the last train_time is the last step_avg times the steps. Some scripts leave out the first ten, or count one
+// more or less.
+bool have_columns_agreed(const SpeedrunLog& log, double& steps) {
+  constexpr std::int64_t left_out[] = {0, 1, -1, 9, 10, 11, 12};
+  const auto last = std::ranges::find_if(log.clock.rbegin(), log.clock.rend(),
+                                         [](const ClockReading& it) { return it.average_ms > 0; });
+  if (last == log.clock.rend() || last->step < 20) return true;
+  steps = last->time_ms / last->average_ms;
+  const double tolerance = 0.5 + 0.003 * static_cast<double>(last->step);
+  return std::ranges::any_of(left_out, [&](std::int64_t without) {
+    return std::abs(steps - static_cast<double>(last->step - without)) <= tolerance;
+  });
+}
+
+void flag_columns(const Logs& logs, const char* of, std::vector<RecordFlag>& flags) {
+  std::vector<std::string> files;
+  std::string why;
+  for (const SpeedrunLog& log : logs) {
+    double steps = 0;
+    if (have_columns_agreed(log, steps)) continue;
+    if (files.empty())
+      why = fmt::format("{}, of the {}: after {} steps train_time is {} times step_avg", name_of(log), of,
+                        log.clock.back().step, significant(steps, 3));
+    files.push_back(name_of(log));
+  }
+  if (files.empty()) return;
+  if (files.size() > 1) why += fmt::format(" (and so in {} of {} logs)", files.size(), logs.size());
+  flags.push_back({"clock-columns", why});
+}
+
 void flag_clock(const Logs& logs, std::vector<RecordFlag>& flags) {
   std::vector<std::string> late, gaps;
   std::string late_why, gap_why;
@@ -352,6 +408,29 @@ void flag_unfinished(const RecordPool& pool, const char* of, std::vector<RecordF
                                       pool.logs.size(), list_text(files))});
 }
 
+void flag_failed(const RecordPool& pool, const char* of, std::vector<RecordFlag>& flags) {
+  std::vector<std::string> files;
+  for (const ExcludedLog& log : pool.excluded)
+    if (log.failed) files.push_back(std::filesystem::path(log.file).filename().string());
+  if (!files.empty())
+    flags.push_back(
+        {"failed-runs",
+         fmt::format("{} of the {} failed after some steps and {} repeated: {}. A script that "
+                     "fails when it is unlucky chooses its own runs",
+                     plural(files.size(), "run"), of, files.size() == 1 ? "was" : "were", list_text(files))});
+}
+
+// What the project itself says against its runs, each kind once.
+void flag_doubts(const Logs& logs, const char* of, std::vector<RecordFlag>& flags) {
+  for (const auto& [id, files] : groups_of(logs, [](const SpeedrunLog& log) { return log.doubt_id; })) {
+    const auto first = std::ranges::find(logs, id, &SpeedrunLog::doubt_id);
+    flags.push_back(
+        {id,
+         fmt::format("{}, of the {}: {}{}", files.front(), of, first->doubt,
+                     files.size() == 1 ? "" : fmt::format(" (and so in {} of {} runs)", files.size(), logs.size()))});
+  }
+}
+
 }  // namespace
 
 std::vector<RecordFlag> hygiene_flags(const RecordPool& pool, const RecordPool* baseline, const RecordRule* rule) {
@@ -360,7 +439,12 @@ std::vector<RecordFlag> hygiene_flags(const RecordPool& pool, const RecordPool* 
   const Logs* theirs = baseline ? &baseline->logs : nullptr;
   flag_unfinished(pool, "pool", flags);
   if (baseline) flag_unfinished(*baseline, "baseline", flags);
+  flag_failed(pool, "pool", flags);
+  if (baseline) flag_failed(*baseline, "baseline", flags);
+  flag_doubts(pool.logs, "pool", flags);
+  if (baseline) flag_doubts(baseline->logs, "baseline", flags);
   flag_copies(pool.logs, theirs, flags);
+  if (theirs) flag_scatter(pool.logs, *theirs, flags);
   flag_seeds(pool.logs, "pool", flags);
   flag_scripts(pool.logs, "pool", flags);
   if (baseline) flag_scripts(baseline->logs, "baseline", flags);
@@ -384,6 +468,8 @@ std::vector<RecordFlag> hygiene_flags(const RecordPool& pool, const RecordPool* 
   }
   flag_other_finals(pool.logs, flags);
   flag_clock(pool.logs, flags);
+  flag_columns(pool.logs, "pool", flags);
+  if (theirs) flag_columns(*theirs, "baseline", flags);
   return flags;
 }
 

@@ -12,6 +12,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_files = 10'000;
 
+constexpr const char* failed_mark = ".failed-";  // in the names that `record run` gives
+
 bool may_be_log(const fs::path& file) {
   const std::string ending = file.extension().string();
   return !file.filename().string().starts_with('.') &&
@@ -22,8 +24,12 @@ bool may_be_log(const fs::path& file) {
 
 void RecordPool::add(SpeedrunLog log) {
   if (!log.problem.empty()) {
-    excluded.push_back(
-        {std::move(log.file), std::move(log.problem), log.unfinished, log.has_steps, std::move(log.content_hash)});
+    excluded.push_back({.file = std::move(log.file),
+                        .why = std::move(log.problem),
+                        .unfinished = log.unfinished,
+                        .is_empty = log.is_empty,
+                        .has_steps = log.has_steps,
+                        .content_hash = std::move(log.content_hash)});
     return;
   }
   const bool known =
@@ -66,7 +72,13 @@ void add_logs(RecordPool& pool, const fs::path& path, const LogQuestion& questio
   const PoolFiles found = log_files(path);
   std::error_code error;
   const Links links = fs::is_directory(path, error) ? Links::refused : Links::followed;
-  for (const fs::path& file : found.logs) pool.add(load_speedrun_log(file, question, links));
+  for (const fs::path& file : found.logs) {
+    SpeedrunLog log = load_speedrun_log(file, question, links);
+    const bool failed = log.has_steps && file.stem().string().find(failed_mark) != std::string::npos;
+    if (failed) log.problem = "is of a run whose command failed", log.unfinished = false;
+    pool.add(std::move(log));
+    if (failed) pool.excluded.back().failed = true;
+  }
   for (const fs::path& link : found.links) pool.excluded.push_back({.file = link.string(), .why = link_problem});
 }
 

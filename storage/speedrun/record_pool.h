@@ -12,7 +12,9 @@ namespace stepladder {
 struct ExcludedLog {
   std::string file;
   std::string why;
-  bool unfinished = false;        // a run that was begun and doesn't count
+  bool unfinished = false;  // a run that was begun and doesn't count
+  bool failed = false;      // `record run` saw its command fail
+  bool is_empty = false;
   bool has_steps = false;         // it holds training steps, so it is a log
   std::string content_hash = {};  // SpeedrunLog's
 };

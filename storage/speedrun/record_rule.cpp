@@ -160,7 +160,13 @@ RecordRule find_record_rule(const std::string& name, const fs::path& assets_fold
   std::vector<std::string> known;
   for (const fs::path& folder : {user_rules_folder(), assets_folder / "rules"}) {
     const std::vector<std::string> names = names_in(folder);
-    if (std::ranges::find(names, name) != names.end()) return read_record_rule(folder / (name + ".json"));
+    if (std::ranges::find(names, name) != names.end()) {
+      RecordRule rule = read_record_rule(folder / (name + ".json"));
+      std::error_code error;
+      rule.overrides_built_in =
+          folder == user_rules_folder() && fs::exists(assets_folder / "rules" / (name + ".json"), error);
+      return rule;
+    }
     known.insert(known.end(), names.begin(), names.end());
   }
   std::ranges::sort(known);

@@ -24,7 +24,8 @@ enum class RecordTest {
 };
 
 struct RecordRule {
-  std::string name;  // the file's, without its ending
+  std::string name;                 // the file's, without its ending
+  bool overrides_built_in = false;  // it is the user's own, and a shipped one has the same name
   std::string title;
   std::string metric;  // val_loss, val_bpb or core_metric
   bool lower_wins = true;

@@ -181,7 +181,7 @@ class StepReader {
     if (!value && !time && !is_training(rest)) return false;
     enter(*mark);
     Attempt& attempt = attempt_;
-    if (time) attempt.clock.push_back({mark->step, *time});
+    if (time) attempt.clock.push_back({mark->step, *time, step_average_in(rest).value_or(missing)});
     if (value) evaluate({mark->step, *value, time ? *time : now(attempt)}, start_of(line, *mark));
     return true;
   }
@@ -321,6 +321,7 @@ SpeedrunLog read_speedrun_log(std::string_view text, const LogQuestion& question
   SpeedrunLog log;
   if (text.empty()) {
     log.problem = "is empty";
+    log.is_empty = true;
     return log;
   }
   const std::size_t size = script_size(text);

@@ -24,6 +24,7 @@ struct PrintedEvaluation {
 struct ClockReading {
   std::int64_t step = 0;
   double time_ms = 0;
+  double average_ms = missing;  // of a step, as the line says
 };
 
 struct SpeedrunLog {
@@ -48,7 +49,11 @@ struct SpeedrunLog {
   std::string driver;
   std::optional<std::int64_t> started_at_s;  // unix seconds, if the printed local time is taken for UTC
 
-  bool has_steps = false;   // of a training
+  std::string doubt_id;  // of a project's run: why its figures can't be trusted, by the project's own judgement
+  std::string doubt;
+
+  bool has_steps = false;  // of a training
+  bool is_empty = false;
   std::string problem;      // why the log doesn't count; empty if it does
   bool unfinished = false;  // because training didn't reach its last evaluation
 };

@@ -1,10 +1,11 @@
 """False claims at `stepladder try`, `record gate` and `record run`: each looks like a gain, and none gets a 0."""
 import json
 import pathlib
+import random
 import unittest
 
 from program import Workplace
-from tried_checkout import CANNOT_TELL, GUARD, INVALID, KEPT, TriedCheckout
+from tried_checkout import CANNOT_TELL, FAILED, GUARD, INVALID, KEPT, TriedCheckout
 
 # A metric that follows the seed, and steps; what the tests change is in capitals.
 FIGURES = """
@@ -35,6 +36,71 @@ class FalseGains(TriedCheckout):
         self.assertEqual(began["flags"], ["seed-not-followed"])
         self.change("SEED = 1341", "SEED = 1347")
         self.assertIn("another seed", self.json("-m", "another seed", expect=CANNOT_TELL)["reason"])
+
+    def test_a_change_that_fixes_a_lucky_seed_shows_no_gain(self):
+        self.assertEqual(self.begin_with(FIGURES, "--metric", "val_bpb")["flags"], [])
+        lucky = min(range(300), key=lambda seed: random.Random(f"{seed} 3").gauss(0, 1))
+        self.change('SEED = int(os.environ["STEPLADDER_RUN"])', f"SEED = {lucky}")
+        self.change("JITTER, GAIN = 0.004, 0.0", "JITTER, GAIN = 0.004, 0.00002")
+        self.assertIn("fixed a seed", self.json("-m", "a lucky seed", expect=CANNOT_TELL)["reason"])
+
+    def test_a_tolerance_is_spent_once(self):
+        self.begin_with(STEPS.replace("= 5.0, 12288", "= 9.0, 12288"))
+        steps = ((9.0, 3.0), (8.0, 3.018), (7.2, 3.036), (6.5, 3.054), (5.8, 3.072))
+        verdicts = []
+        for (ms, loss), (faster, worse) in zip(steps, steps[1:]):
+            self.change(f"NAME = {ms}, 12288, {loss},", f"NAME = {faster}, 12288, {worse},")
+            status, out, err = self.run_here("-m", f"{worse}", "--json")
+            verdicts.append(json.loads(out)["verdict"])
+            if status == GUARD:
+                self.assertIn("the series began with", json.loads(out)["reason"])
+                break
+        self.assertEqual((verdicts[0], verdicts[-1]), ("kept", "guard"))
+
+    def test_a_tolerance_of_another_figure_is_spent_once(self):
+        self.begin_with(FIGURES + 'MEMORY = 1000.0\nprint("memory_mb:", MEMORY)\n', "--metric", "val_bpb", "--also", "memory_mb=2%")
+        self.change("GAIN = 0.004, 0.0, 0.0", "GAIN = 0.004, 0.0, 0.05")
+        self.change("MEMORY = 1000.0", "MEMORY = 1015.0")
+        self.assertEqual(self.json("-m", "a little memory")["verdict"], "kept")
+        self.change("GAIN = 0.004, 0.0, 0.05", "GAIN = 0.004, 0.0, 0.1")
+        self.change("MEMORY = 1015.0", "MEMORY = 1030.0")
+        self.assertIn("since the series began", self.json("-m", "and a little more", expect=GUARD)["reason"])
+
+    def test_another_unit_is_another_figure(self):
+        self.begin_with(FIGURES + 'print("memory_mb: 1000.0")\n', "--metric", "val_bpb", "--also", "memory_mb=2%")
+        self.change("{value:.6f}", "{value * 0.6931:.6f} nats")
+        self.assertIn("nats", self.json("-m", "nats", expect=FAILED)["reason"])
+        self.run_here("revert")
+        self.change('print(f"val', 'print(f"val_bpb: {value:.6f}")\nvalue -= 0.1\nprint(f"val')
+        self.change("{value:.6f}\")\nprint(\"mem", "{value:.6f} (best)\")\nprint(\"mem")
+        self.assertIn("several values", self.json("-m", "the best", expect=FAILED)["reason"])
+        self.run_here("revert")
+        self.change("GAIN = 0.004, 0.0, 0.0", "GAIN = 0.004, 0.0, 0.1")
+        self.change("memory_mb: 1000.0", "memory_mb: 1.465 GB")
+        self.assertIn("memory_mb isn't printed", self.json("-m", "gigabytes", expect=GUARD)["reason"])
+
+    def test_no_name_hides_a_checkpoint(self):
+        text = FIGURES + ('os.makedirs("build", exist_ok=True)\nprint("object:", int(os.path.exists("build/object")))\n'
+                          'open("build/object", "w").write("1")\n')
+        self.begin_with(text, "--metric", "val_bpb")
+        self.change("GAIN = 0.004, 0.0, 0.0", "GAIN = 0.004, 0.0, 0.1")
+        self.change('os.makedirs("build"', 'os.makedirs("__pycache__", exist_ok=True)\nfor name in ("__pycache__/ckpt.pyc", "build/ckpt", ".pytest_cache"):\n'
+                    '    os.makedirs("build", exist_ok=True)\n    print("left:", int(os.path.exists(name)))\n    open(name, "w").write("1")\nos.makedirs("build"')
+        self.json("-m", "a gain")
+        logs = [log.read_text() for log in sorted(pathlib.Path(str(self.place.database) + ".tries").glob("*/runs/*.log"))]
+        changed = [log for log in logs if "left:" in log]
+        self.assertGreater(len(changed), 1)
+        self.assertNotIn("left: 1", "".join(changed))
+        self.assertIn("object: 1", logs[5], "what the unchanged runs build stays")
+
+    def test_the_held_out_command_is_no_part_of_a_change(self):
+        (self.repository / "hold.py").write_text('print("val_bpb: 1.0")\n')
+        self.begin_with(FIGURES, "--metric", "val_bpb", "--holdout", "python3 hold.py && python3 -m more")
+        for name in ("hold.py", "more.py"):
+            self.change("GAIN = 0.004, 0.0, 0.0", "GAIN = 0.004, 0.0, 0.1")
+            (self.repository / name).write_text('print("val_bpb: 0.5")\n')
+            self.assertIn(f"{name} is sealed", self.json("-m", name, expect=INVALID)["reason"])
+            self.run_here("revert")
 
     def test_the_same_first_losses_are_the_same_seed(self):
         fixed = STEPS.replace("noise = random", "shared = random.Random(5)\nnoise = random").replace("+ noise.gauss(0, 0.002):.4f", "+ shared.gauss(0, 0.002) + (step > 6) * noise.gauss(0, 0.001):.5f")
@@ -95,6 +161,68 @@ class FalseGains(TriedCheckout):
         self.change("import os, time\n", "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
                     "end = time.time() + 3\nwhile time.time() < end: pass\n")
         self.assertIn("worked on", self.json("-m", "in the background", expect=14)["reason"])
+
+
+class FalseRecords(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+
+    def tearDown(self):
+        self.place.close()
+
+    def record_run(self, name, candidate, *options):
+        text = ("import os, random, sys\nms, loss, steps = float(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])\n"
+                "noise = random.Random(f\"{os.environ['STEPLADDER_SIDE']} {os.environ['STEPLADDER_RUN']}\")\nms *= noise.gauss(1, 0.002)\n"
+                "for step in range(steps + 1):\n    print(f'step:{step}/{steps} val_loss:{loss + 5 / (step + 1) + noise.gauss(0, .001):.4f} '\n"
+                "          f'train_time:{step * ms:.1f}ms step_avg:{ms:.2f}ms')\n"
+                "if len(sys.argv) > 4 and not os.path.exists(sys.argv[4]):\n    open(sys.argv[4], 'w')\n    sys.exit('unlucky')\n")
+        (self.place.path / "train.py").write_text(text)
+        train = f"python3 {self.place.path}/train.py"
+        arguments = ("record", "run", self.place.path / name, "--runs", 3, "--no-import", "--json", "--baseline", f"{train} 100 3.28 100",
+                     "--candidate", f"{train} {candidate}", *options)
+        status, out, err = self.place.run(*arguments)
+        if status == 1:
+            status, out, err = self.place.run(*arguments)
+        return status, json.loads(out), err
+
+    def test_faster_runs_of_another_loss_or_length(self):
+        for name, candidate, expected, why in (("honest", "90 3.28 100", (0, "faster"), "faster"), ("worse", "90 5.0 100", (13, "misses"), "worse"),
+                                               ("nan", "90 nan 100", (13, "misses"), "finite"), ("short", "90 3.28 40", (13, "misses"), "41 steps")):
+            status, answer, err = self.record_run(name, candidate)
+            self.assertEqual((status, answer["verdict"]), expected, (name, answer, err))
+            self.assertIn(why, answer["reason"])
+
+    def test_a_script_that_fails_when_unlucky(self):
+        status, answer, err = self.record_run("unlucky", f"90 3.28 100 {self.place.path}/failed")
+        self.assertEqual((status, answer["verdict"]), (12, "flagged"), err)
+        self.assertEqual([flag["id"] for flag in answer["claim"]["flags"]], ["failed-runs"])
+        self.assertEqual(answer["claim"]["n"], 3)
+
+    def test_runs_that_the_project_calls_impossible(self):
+        for run in range(6):
+            ms = 200 if run < 3 else 2
+            lines = ["using NVIDIA A100-SXM4-80GB", "number of parameters: 124.40M", "tokens per iteration will be: 12,288"]
+            for step in range(61):
+                if step % 30 == 0:
+                    lines.append(f"step {step}: train loss {3.2 + 8 * 0.9 ** step:.4f}, val loss {3.2 + run / 1000 + 8 * 0.9 ** step:.4f}")
+                lines.append(f"iter {step}: loss {3.2 + 8 * 0.9 ** step + run / 1000:.4f}, time {ms + (step * 7 + run) % 5 / 50:.2f}ms")
+            (self.place.path / f"{run}.log").write_text("\n".join(lines) + "\n")
+            self.place.json("import", self.place.path / f"{run}.log")
+        status, out, err = self.place.run("record", "judge", "4-6", "--against", "1-3", "--rule", "modded-nanogpt-1", "--json")
+        self.assertEqual(status, 12, out + err)
+        self.assertIn("impossible-throughput", [flag["id"] for flag in json.loads(out)["flags"]])
+
+    def test_a_rule_of_ones_own_is_named(self):
+        rules = pathlib.Path(self.place.environment["XDG_CONFIG_HOME"]) / "stepladder" / "rules"
+        rules.mkdir(parents=True)
+        shipped = next(pathlib.Path(__file__).parents[2].glob("assets/rules/modded-nanogpt-1.json"))
+        rule = json.loads(shipped.read_text())
+        rule["target"] = 9.0
+        (rules / shipped.name).write_text(json.dumps(rule))
+        for run in range(3):
+            (self.place.path / f"{run}.log").write_text("".join(f"step:{s}/4 val_loss:{9 - s / 10 + run / 100} train_time:{s}s\n" for s in range(1, 5)))
+        _, out, err = self.place.run("record", "judge", *(self.place.path / f"{run}.log" for run in range(3)), "--rule", "modded-nanogpt-1", "--json")
+        self.assertIn("overrides the built-in one", json.loads(out)["reason"], err)
 
 
 class FalsePasses(unittest.TestCase):

@@ -129,7 +129,8 @@ Looks looks_of(const GateOptions& options, std::int64_t most) {
 
 void require_unit(const GateSample& baseline, const GateSample& now, const GateOptions& options) {
   if (now.unit != baseline.unit)
-    throw StorageError(options.baseline + " gives " + baseline.unit + ", and these runs " + now.unit);
+    throw StorageError(options.baseline + " gives " + unit_words(baseline.unit) + ", and these runs " +
+                       unit_words(now.unit));
 }
 
 int answer(GateJudgement judged, const GateSample& baseline, const GateSample& now, const GateOptions& options,
@@ -220,7 +221,8 @@ int judge_against(const GateOptions& options, const FigureQuestion& question, co
       if (now_first) measure(now_side, folder, now);
       measure(base, folder, before);
       if (!now_first) measure(now_side, folder, now);
-      if (before.unit != now.unit) throw StorageError("the base gives " + before.unit + ", and these runs " + now.unit);
+      if (before.unit != now.unit)
+        throw StorageError("the base gives " + unit_words(before.unit) + ", and these runs " + unit_words(now.unit));
     }
     judged = judge_turns(before, now, options.tolerance_percent / 100, looks.error_at(rounds));
     if (judged.answer != GateAnswer::cannot_tell) break;

@@ -19,9 +19,13 @@ std::string time_line(const SampleFigures& time) {
 
 }  // namespace
 
+Json flags_json(const std::vector<RecordFlag>& flags) {
+  Json list = Json::array();
+  for (const RecordFlag& flag : flags) list.push_back({{"id", flag.id}, {"why", flag.why}});
+  return list;
+}
+
 Json record_json(const RecordClaim& claim, const std::optional<RecordRule>& rule) {
-  Json flags = Json::array();
-  for (const RecordFlag& flag : claim.flags) flags.push_back({{"id", flag.id}, {"why", flag.why}});
   Json excluded = Json::array();
   for (const ExcludedLog& log : claim.excluded) excluded.push_back({{"file", log.file}, {"why", log.why}});
   return {{"rule", rule ? Json(rule->name) : Json()},
@@ -45,7 +49,7 @@ Json record_json(const RecordClaim& claim, const std::optional<RecordRule>& rule
           {"needed_n", claim.needed_n > 0 ? Json(claim.needed_n) : Json()},
           {"verdict", to_string(claim.verdict)},
           {"reason", claim.reason},
-          {"flags", flags},
+          {"flags", flags_json(claim.flags)},
           {"excluded", excluded}};
 }
 

@@ -1,4 +1,6 @@
 // `stepladder record run`: a baseline and a candidate in turns, on this machine.
+#include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <random>
@@ -8,6 +10,7 @@
 #include "app/exit_status.h"
 #include "app/import/import.h"
 #include "app/record/experiment.h"
+#include "app/record/run_doubt.h"
 #include "app/runs/find_run.h"
 #include "app/text/format.h"
 #include "storage/speedrun/record_claim.h"
@@ -107,6 +110,53 @@ int status_of(Verdict verdict) {
   return verdict == Verdict::cannot_tell ? exit_cannot_tell : exit_done;
 }
 
+// What speaks against a candidate that is as fast or faster: its loss, its steps, physics.
+DoubtedGain doubt_of_candidate(const Experiment& experiment) {
+  constexpr std::size_t most_compared = 10;  // runs of a side
+  std::vector<LoadedRun> sides[2];
+  for (const ExperimentRun& run : experiment.runs()) {
+    std::vector<LoadedRun>& side = sides[run.is_candidate];
+    const auto end = end_of_command(run.command.state);
+    if (!end || side.size() == most_compared) continue;
+    LoggedRun logged = read_logged_run(run.command.log);
+    if (logged.steps.empty()) continue;
+    logged.run.started_at = end->started_at;
+    logged.run.ended_at = end->started_at + end->wall_s;
+    side.push_back(loaded_from(logged));
+  }
+  if (sides[0].empty() || sides[1].empty()) return {};
+  return doubt_of(measured(sides[0]), measured(sides[1]), load_run_context(nullptr).hardware, true);
+}
+
+// The answer without a rule, and its exit status.
+struct RunAnswer {
+  std::string word, reason;
+  int status = exit_done;
+};
+
+RunAnswer answer_of(const Experiment& experiment, const RecordClaim& claim, Verdict verdict, std::string reason) {
+  RunAnswer answer{std::string(to_string(verdict)), std::move(reason), status_of(verdict)};
+  if (answer.status != exit_done) return answer;
+  const auto withdraw = [&](const char* word, const std::string& why, int status) {
+    answer = {word, why + "; " + answer.reason, status};
+  };
+  const DoubtedGain found = doubt_of_candidate(experiment);
+  const auto failed = std::ranges::find(claim.flags, "failed-runs", &RecordFlag::id);
+  if (claim.metric.n > 0 && !std::isfinite(claim.metric.mean))
+    withdraw("misses", "a run of the candidate ends with a loss that isn't finite", exit_loss_not_at_parity);
+  else if (found.doubt == RunDoubt::guard)
+    withdraw("misses", found.reason, exit_loss_not_at_parity);
+  else if (found.doubt == RunDoubt::invalid)
+    withdraw("flagged", found.reason, exit_implausible);
+  else if (failed != claim.flags.end())
+    withdraw("flagged", failed->why, exit_implausible);
+  else if (found.doubt == RunDoubt::cannot_tell)
+    withdraw("cannot-tell", found.reason, exit_cannot_tell);
+  else if (!found.note.empty())
+    answer.reason += "; " + found.note;
+  return answer;
+}
+
 int report(const Experiment& experiment, const RunOptions& options, const CommonOptions& common) {
   const std::optional<RecordRule> rule = asked_rule(options.rule);
   const LogQuestion question = question_of(rule);
@@ -122,24 +172,27 @@ int report(const Experiment& experiment, const RunOptions& options, const Common
   // Slower processes whose logs say that they are faster: their clocks aren't those of the work.
   const bool is_doubted = printed == Verdict::faster && wall.verdict == Verdict::slower;
   const Verdict verdict = is_missing(claim.speedup) ? wall.verdict : is_doubted ? Verdict::cannot_tell : printed;
+  const RunAnswer answer = answer_of(experiment, claim, verdict,
+                                     std::string("the candidate is ") + verdict_words(verdict) +
+                                         (is_doubted ? ": its logs' clocks say faster, and its processes took longer"
+                                          : is_missing(claim.speedup) ? ""
+                                                                      : " by its own clock"));
   std::vector<RunId> imported;
   if (!options.no_import) imported = import_logs(experiment.baseline_folder().parent_path(), common);
   if (common.json)
     print({{"folder", experiment.baseline_folder().parent_path().string()},
            {"runs", experiment.plan().runs},
            {"done", experiment.done()},
-           {"verdict", std::string(to_string(verdict))},
+           {"verdict", rule ? std::string(to_string(verdict)) : answer.word},
+           {"reason", answer.reason},
            {"wall", wall_json(wall)},
            {"claim", logs_tell ? record_json(claim, rule) : Json()},
            {"imported", imported}});
   else
     std::cout << wall_text(wall) << (logs_tell ? record_text(claim, rule, options.power) : "")
-              << notes_text(std::string("The candidate is ") + verdict_words(verdict) +
-                            (is_doubted ? ": its logs' clocks say faster, and its processes took longer"
-                             : is_missing(claim.speedup) ? ""
-                                                         : " by its own clock"));
+              << notes_text(capitalised(answer.reason));
   if (rule && !(is_doubted && claim.verdict == RecordVerdict::record)) return exit_status_of(claim.verdict);
-  return status_of(verdict);
+  return answer.status;
 }
 
 int run_experiment(const RunOptions& options, const CommonOptions& common) {

@@ -1,4 +1,5 @@
 // `stepladder record trade`: loss per step from pools at two step counts, and times at equal loss.
+#include <algorithm>
 #include <memory>
 
 #include "app/cli/record/subcommands.h"
@@ -31,7 +32,17 @@ Json pool_json(const TradePool& pool) {
           {"time_mean_s", number(pool.time_s.mean)}};
 }
 
-Json trade_json(const LossTrade& trade, const std::string& metric) {
+// Of the two pools, and of the candidate against them; each kind once.
+std::vector<RecordFlag> flags_of(const RecordPool& one, const RecordPool& other, const RecordPool* candidate) {
+  std::vector<RecordFlag> flags = hygiene_flags(one, &other, nullptr);
+  if (candidate)
+    for (const RecordPool* pool : {&one, &other})
+      for (RecordFlag& flag : hygiene_flags(*candidate, pool, nullptr))
+        if (std::ranges::find(flags, flag.id, &RecordFlag::id) == flags.end()) flags.push_back(std::move(flag));
+  return flags;
+}
+
+Json trade_json(const LossTrade& trade, const std::vector<RecordFlag>& flags, const std::string& metric) {
   return {{"metric", metric},
           {"fewer_steps", pool_json(trade.fewer)},
           {"more_steps", pool_json(trade.more)},
@@ -44,6 +55,7 @@ Json trade_json(const LossTrade& trade, const std::string& metric) {
           {"time_at_s", estimate_json(trade.time_at_s)},
           {"candidate", pool_json(trade.candidate)},
           {"speedup_at", estimate_json(trade.speedup_at)},
+          {"flags", flags_json(flags)},
           {"note", text_or_null(trade.note)}};
 }
 
@@ -62,7 +74,7 @@ std::string pool_text(const TradePool& pool, const std::string& metric) {
          (is_missing(pool.time_s.mean) ? "" : ", mean time " + decimals(pool.time_s.mean, 2) + " s") + "\n";
 }
 
-std::string trade_text(const LossTrade& trade, const std::string& metric) {
+std::string trade_text(const LossTrade& trade, const std::vector<RecordFlag>& flags, const std::string& metric) {
   constexpr double thousandth = 0.001;
   std::string text = "  fewer      " + pool_text(trade.fewer, metric) + "  more       " + pool_text(trade.more, metric);
   text += "  per step   " + metric + " " + with_interval(trade.metric_per_step, "{:+.3g}") + "\n";
@@ -74,20 +86,24 @@ std::string trade_text(const LossTrade& trade, const std::string& metric) {
   if (!is_missing(trade.at)) {
     text += "  at " + decimals(trade.at, 5) + " " + with_interval(trade.steps_at, "{:.0f}") + " steps";
     if (!is_missing(trade.time_at_s.value)) text += ", " + with_interval(trade.time_at_s, "{:.2f}") + " s";
-    text += trade.extrapolated ? "; beyond the two pools, on the line through them\n" : "\n";
+    text += trade.extrapolated ? std::string("; ") + (trade.is_far_beyond ? "far " : "") +
+                                     "beyond the two pools, on the line through them\n"
+                               : "\n";
   }
   if (trade.candidate.metric.n > 0) text += "  candidate  " + pool_text(trade.candidate, metric);
   if (!is_missing(trade.speedup_at.value))
     text += "  speed-up   at equal " + metric + ": " + with_interval(trade.speedup_at, "{:.4f}") + "\n";
+  for (const RecordFlag& flag : flags) text += "  flag       " + flag.id + ": " + flag.why + "\n";
   if (!trade.note.empty()) text += "  " + trade.note + "\n";
   return text;
 }
 
 // Without a candidate there is nothing to judge.
-int trade_status(const LossTrade& trade) {
+int trade_status(const LossTrade& trade, const std::vector<RecordFlag>& flags) {
   if (trade.candidate.metric.n == 0) return exit_done;
   const Interval& factor = trade.speedup_at.ci95;
-  if (!factor.known() || (factor.low <= 1 && factor.high >= 1)) return exit_cannot_tell;
+  if (factor.known() && factor.low > 1 && !trade.is_far_beyond && !flags.empty()) return exit_implausible;
+  if (trade.is_far_beyond || !factor.known() || (factor.low <= 1 && factor.high >= 1)) return exit_cannot_tell;
   return factor.low > 1 ? exit_done : exit_slower;
 }
 
@@ -105,10 +121,11 @@ int run_trade(const TradeOptions& options, const CommonOptions& common) {
   } catch (const TradeError& error) {
     throw StorageError(error.what());
   }
+  const std::vector<RecordFlag> flags = flags_of(one, other, candidate ? &*candidate : nullptr);
   print_as(
-      common, [&] { return trade_json(trade, question.metric); },
-      [&] { return notes_text(trade_text(trade, question.metric)); });
-  return trade_status(trade);
+      common, [&] { return trade_json(trade, flags, question.metric); },
+      [&] { return notes_text(trade_text(trade, flags, question.metric)); });
+  return trade_status(trade, flags);
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ AskedClaim asked_claim(const ClaimRequest& request, const CommonOptions& common)
 int exit_status_of(RecordVerdict verdict);
 
 // record_report.cpp: the claim as JSON and as text.
+Json flags_json(const std::vector<RecordFlag>& flags);
 Json record_json(const RecordClaim& claim, const std::optional<RecordRule>& rule);
 std::string record_text(const RecordClaim& claim, const std::optional<RecordRule>& rule, double power);
 

@@ -63,6 +63,12 @@ double solve_tail(double probability, Tail tail) {
 
 }  // namespace
 
+double f_cdf(double f, double freedom, double freedom_below) {
+  const double sum = freedom * f + freedom_below;
+  if (!std::isfinite(sum)) return 1;
+  return regularised_beta(freedom / 2, freedom_below / 2, freedom * f / sum, freedom_below / sum);
+}
+
 double normal_cdf(double z) {
   return 0.5 * std::erfc(-z / std::sqrt(2.0));
 }

@@ -83,5 +83,19 @@ TEST(LogFigure, AnotherWordBeforeANameIsPartOfItIfThereAreSeveral) {
   EXPECT_THROW(printed("Final val_bpb: 1\nbest val_bpb: 0.9\n"), NoFigure);
 }
 
+TEST(LogFigure, AUnitOrARemarkBehindAValueMakesAnotherOfIt) {
+  for (const char* const other : {"0.73 nats", "0.9% (relative)", "0.948 (best)", "0.9 <- to beat", "0.9MB"}) {
+    const std::string line = std::string("val_bpb: ") + other + "\n";
+    EXPECT_EQ(printed(line + "val_bpb: 1\n"), 1) << other;
+    EXPECT_THROW(printed("val_bpb: 1\n" + line), NoFigure) << other << ": nobody knows which one counts";
+    const TemporaryFolder folder;
+    std::ofstream(folder / "out.txt") << line;
+    EXPECT_NE(figure_of_log({.log = folder / "out.txt", .problem = "isn't a log"}, metric("val_bpb")).unit, "")
+        << other;
+  }
+  for (const char* const same : {"1 time 5.00ms", "1, 3 nats", "1 (12)", "1 s: 4", "1 ms=4", "1 at step 5", "1."})
+    EXPECT_EQ(printed(std::string("val_bpb: 2\nval_bpb: ") + same + "\n"), 1) << same;
+}
+
 }  // namespace
 }  // namespace stepladder

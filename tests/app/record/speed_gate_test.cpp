@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "app/record/machine.h"
 #include "app/record/run_doubt.h"
+#include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
 namespace {
@@ -133,6 +135,34 @@ TEST(SpeedGate, times_of_another_machine_say_nothing) {
   EXPECT_NE(judged.reason.find("cores: "), std::string::npos);
   baseline.question.by = FigureBy::loss;
   EXPECT_NE(judge_gate(baseline, sample({0.1, 0.101}, FigureBy::loss), 0.05).answer, GateAnswer::other_machine);
+}
+
+TEST(SpeedGate, a_stored_baseline_knows_loss_batch_and_machine) {
+  GateSample baseline = sample({0.1, 0.1001, 0.0999});
+  baseline.losses = {3.28, 3.281, 3.279};
+  baseline.tokens_per_step = 12'288;
+  baseline.hardware = "NVIDIA H100";
+  const auto answer = [&](const std::function<void(GateSample&)>& change, FigureBy by = FigureBy::throughput) {
+    GateSample before = baseline, now = baseline;
+    before.question.by = now.question.by = by;
+    change(now);
+    GateJudgement judged = judge_gate(before, now, 0.01);
+    check_pass(judged, before, now);
+    return judged.answer;
+  };
+  EXPECT_EQ(answer([](GateSample&) {}), GateAnswer::passes);
+  EXPECT_EQ(answer([](GateSample& now) { now.losses = {3.285, 3.286, 3.284}; }), GateAnswer::passes) << "within 0.02";
+  EXPECT_EQ(answer([](GateSample& now) { now.losses = {6.0, 6.01, 5.99}; }), GateAnswer::guard);
+  EXPECT_EQ(answer([](GateSample& now) { now.losses = {}; }), GateAnswer::guard);
+  EXPECT_EQ(answer([](GateSample& now) { now.tokens_per_step *= 2; }), GateAnswer::cannot_tell);
+  EXPECT_EQ(answer([](GateSample& now) { now.tokens_per_step *= 10; }, FigureBy::loss), GateAnswer::cannot_tell);
+  EXPECT_EQ(answer([](GateSample& now) { now.hardware = "NVIDIA A100"; }), GateAnswer::other_machine);
+  const TemporaryFolder folder;
+  write_gate_baseline(folder / "speed.json", baseline, "");
+  const GateSample read = read_gate_baseline(folder / "speed.json");
+  EXPECT_EQ(read.losses, baseline.losses);
+  EXPECT_EQ(read.tokens_per_step, baseline.tokens_per_step);
+  EXPECT_EQ(read.hardware, baseline.hardware);
 }
 
 // How often a gate that measures in turns gives each answer, at `noise` between runs.

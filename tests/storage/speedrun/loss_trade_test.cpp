@@ -49,6 +49,15 @@ TEST(LossTrade, compares_a_candidate_at_its_own_loss) {
   EXPECT_GT(trade.speedup_at.ci95.low, 1);
 }
 
+TEST(LossTrade, says_what_is_far_beyond_the_pools) {
+  const auto at = [](double loss) { return loss_trade(shorter, longer, nullptr, loss); };
+  EXPECT_FALSE(at(3.2785).is_far_beyond);
+  EXPECT_FALSE(at(3.2760).is_far_beyond);
+  EXPECT_TRUE(at(3.2760).extrapolated);
+  EXPECT_TRUE(at(3.2700).is_far_beyond);
+  EXPECT_TRUE(at(3.2900).is_far_beyond);
+}
+
 TEST(LossTrade, claims_nothing_that_the_pools_cannot_show) {
   const RecordPool level = pool_at(1800, {3.2815, 3.2809, 3.2818}, {105.8, 106.1, 106.1});
   const LossTrade unclear = loss_trade(shorter, level, nullptr, 3.28);

@@ -130,6 +130,82 @@ TEST(RecordClaim, other_rules) {
             RecordVerdict::misses);  // better, but by less than 0.005
 }
 
+TEST(RecordClaim, a_systems_only_change_leaves_the_loss_where_it_was) {
+  const RecordPool baseline = record_pool();
+  const auto waived = [&](const std::vector<double>& losses) {
+    return judge(pool_of(losses), baseline, {.systems_only = true});
+  };
+  const RecordClaim worse = waived({3.4990, 3.4999, 3.5002, 3.4995});
+  EXPECT_EQ(worse.verdict, RecordVerdict::misses);
+  EXPECT_NE(worse.reason.find("isn't systems-only"), std::string::npos) << worse.reason;
+  EXPECT_EQ(waived({3.2795, 3.2799, 3.2790}).verdict, RecordVerdict::record);
+  EXPECT_EQ(waived({3.2690, 3.2695, 3.2700}).verdict, RecordVerdict::record) << "a better loss is none that gave way";
+  EXPECT_EQ(judge_record(pool_of({3.5}), &baseline, rule(), {.systems_only = true}).verdict,
+            RecordVerdict::cannot_tell);
+}
+
+TEST(RecordFlags, copies_of_one_run) {
+  RecordPool pool = pool_of(good_losses, {.steps = 600});
+  for (std::size_t i = 0; i < pool.logs.size(); ++i) {  // the first one's curve, but for a constant
+    pool.logs[i].evaluations = pool.logs[0].evaluations;
+    for (PrintedEvaluation& it : pool.logs[i].evaluations) it.value += 0.002 * static_cast<double>(i);
+  }
+  EXPECT_EQ(ids(judge(pool, record_pool({.steps = 600}))), Ids{"same-curve"});
+  // Final values that scatter by a fiftieth of the baseline's.
+  EXPECT_EQ(ids(judge(pool_of({3.27780, 3.27781, 3.27780, 3.27782, 3.27779, 3.27781}),
+                      pool_of({3.2788, 3.2769, 3.2799, 3.2772, 3.2790, 3.2775},
+                              {.script = LogText{}.script + "# before\n", .curve = 0.5}, 101))),
+            Ids{"little-scatter"});
+}
+
+TEST(RecordFlags, a_clock_whose_columns_disagree) {
+  const auto with = [](double factor, std::int64_t left_out) {
+    RecordPool pool = pool_of(good_losses);
+    for (SpeedrunLog& log : pool.logs)
+      for (ClockReading& it : log.clock) {
+        it.average_ms = it.step > left_out ? it.time_ms / static_cast<double>(it.step - left_out) : missing;
+        it.time_ms *= factor;
+      }
+    return ids(judge(pool, record_pool()));
+  };
+  EXPECT_EQ(with(1, 0), Ids{});
+  EXPECT_EQ(with(1, 10), Ids{}) << "modded-nanogpt's once left out ten steps";
+  EXPECT_EQ(with(0.85, 0), Ids{"clock-columns"});
+  EXPECT_EQ(with(1.0 / 60, 0), Ids{"clock-columns"});
+  const SpeedrunLog read = read_speedrun_log(LogText{}.text(), {});
+  EXPECT_NEAR(read.clock.back().average_ms, 97.5, 0.01);
+}
+
+TEST(RecordFlags, a_plan_counts_runs_that_were_hidden) {
+  RecordPool pool = pool_of(good_losses);
+  const std::string loser = LogText{.final_loss = 3.3}.text();
+  std::string renamed = loser;
+  for (std::size_t at = 0; (at = renamed.find("val_loss", at)) != std::string::npos;)
+    renamed.replace(at, 8, "loss_val");
+  for (const std::string& text : {loser + loser, renamed, std::string()}) {
+    RecordPool with = pool;
+    SpeedrunLog log = read_speedrun_log(text, {});
+    log.file = "folder/hidden.txt";
+    with.add(std::move(log));
+    ASSERT_EQ(with.excluded.size(), 1u);
+    EXPECT_EQ(ids(judge(with, record_pool(), {.plan = 6})), Ids{"plan-not-kept"});
+    EXPECT_EQ(ids(judge(with, record_pool(), {.plan = 7})), Ids{});
+  }
+}
+
+TEST(RecordFlags, what_the_project_says_and_failed_runs) {
+  RecordPool pool = pool_of(good_losses);
+  pool.logs[1].doubt_id = pool.logs[3].doubt_id = "impossible-throughput";
+  pool.logs[1].doubt = "above the peak";
+  const RecordClaim claim = judge(pool, record_pool());
+  EXPECT_EQ(ids(claim), Ids{"impossible-throughput"});
+  EXPECT_NE(claim.flags[0].why.find("above the peak (and so in 2 of 6 runs)"), std::string::npos) << claim.flags[0].why;
+  pool = pool_of(good_losses);
+  pool.excluded.push_back(
+      {.file = "folder/02.failed-1.log", .why = "is of a run whose command failed", .failed = true});
+  EXPECT_EQ(ids(judge(pool, record_pool())), Ids{"failed-runs"});
+}
+
 TEST(RecordFlags, of_the_pool) {
   const RecordPool baseline = record_pool();
   const auto with = [&](LogText odd) {
