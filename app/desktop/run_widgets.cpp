@@ -193,15 +193,15 @@ bool example_card(const std::string& title, const std::string& what, const std::
   const ImVec2 end(at.x + size.x, at.y + size.y);
   draw->AddRectFilled(at, end, u32(is_lit ? palette().accent : palette().card, is_lit ? 0.12f : 1.0f), px(8));
   draw->AddRect(at, end, u32(is_lit ? palette().accent : palette().line), px(8));
-  ImGui::SetCursorPos(ImVec2(after.x + px(14), after.y + px(10)));
+  ImGui::SetCursorPos(ImVec2(after.x + px(16), after.y + px(12)));
   ImGui::BeginGroup();
-  ImGui::PushTextWrapPos(after.x + size.x - px(12));
+  ImGui::PushTextWrapPos(after.x + size.x - px(16));
   text_in(title, fonts().semibold, 13.5f);
   text_quiet(what);
   ImGui::PopTextWrapPos();
   ImGui::EndGroup();
-  draw_picture(ImVec2(at.x + px(14), end.y - px(14) - example_picture_height()),
-               ImVec2(end.x - px(14), end.y - px(14)));
+  draw_picture(ImVec2(at.x + px(16), end.y - px(16) - example_picture_height()),
+               ImVec2(end.x - px(16), end.y - px(16)));
   ImGui::SetCursorPos(after);
   ImGui::Dummy(size);
   return pressed;
