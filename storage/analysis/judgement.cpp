@@ -289,7 +289,8 @@ std::optional<Flag> doubt_devices(const Subject& base, const Subject& subject) {
 // A gain in the medians may not be one of all steps, or of the wall clock.
 void doubt_medians(const Subject& base, const RungJudgement& base_rung, const Subject& of, RungJudgement& rung) {
   const MeasuredRun &a = base.runs.front(), &b = of.runs.front();
-  add_flag(rung, doubt_median(factor_over(base_rung, rung), {*a.summary, *a.series}, {*b.summary, *b.series}));
+  add_flag(rung, doubt_median(factor_over(base_rung, rung), {*a.run, *a.summary, *a.series},
+                              {*b.run, *b.summary, *b.series}));
 }
 
 void doubt_place(const Subject& base, const Subject& subject, RungJudgement& rung) {

@@ -287,6 +287,7 @@ std::optional<Flag> doubt_median(double factor, const RunTimes& base, const RunT
     return flag(FlagId::uneven_steps, left,
                 "with the warm-up (" + grouped(run.summary.warmup_steps) + " and " +
                     grouped(base.summary.warmup_steps) + " steps)");
+  if (base.run.source == "launched" || run.run.source == "launched") return std::nullopt;
   if (const double left = loses(base.summary.wall_ms_median, run.summary.wall_ms_median); !is_missing(left))
     return flag(FlagId::wall_clock_mismatch, left, "by the wall clock");
   return std::nullopt;

@@ -107,12 +107,14 @@ std::optional<Flag> doubt_unit(double factor);
 
 // The figures of a run that its median is doubted by; the series may be an excerpt.
 struct RunTimes {
+  const Run& run;
   const Summary& summary;
   const Series& series;
 };
 
 // The flag of a gain of `factor` in the medians of which less than a third is left, and 5 % are lost, if the slower
-// steps count, or a warm-up of over a quarter of the steps does, or by the wall clocks of both. Nullopt: it is none.
+// steps count, or a warm-up of over a quarter of the steps does, or by the wall clocks of both, unless one was launched
+// here, where the clock of a step is ours. Nullopt: it is none.
 std::optional<Flag> doubt_median(double factor, const RunTimes& base, const RunTimes& run);
 
 // The worst trust of all flags.

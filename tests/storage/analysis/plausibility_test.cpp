@@ -310,7 +310,7 @@ TEST(Steps, of_a_gain_that_only_the_median_has) {
     Summary against = of_base;
     against.wall_ms_median = wall_ms;
     const std::optional<Flag> flag =
-        doubt_median(against.dt_ms_median / summary.dt_ms_median, {against, base}, {summary, series});
+        doubt_median(against.dt_ms_median / summary.dt_ms_median, {run, against, base}, {run, summary, series});
     return flag ? std::string(to_string(flag->id)) + ": " + flag->why : "";
   };
   EXPECT_NE(doubt(steps([](int step) { return step % 5 < 3 ? 75 : 165; })).find("with its slower steps"),
@@ -318,6 +318,9 @@ TEST(Steps, of_a_gain_that_only_the_median_has) {
   EXPECT_NE(doubt(steps([](int step) { return step < 95 ? 250 : 90; })).find("with the warm-up"), std::string::npos);
   EXPECT_EQ(doubt(steps([](int) { return 80; }), 100).find("wall-clock-mismatch"), 0u);
   EXPECT_EQ(doubt(steps([](int) { return 80; })), "");
+  run.source = "launched";
+  EXPECT_EQ(doubt(steps([](int) { return 80; }), 100), "") << "the clock is ours";
+  run.source = "import";
   EXPECT_EQ(doubt(steps([](int step) { return step == 1 ? 30'000 : 80; })), "") << "compiled";
   EXPECT_EQ(doubt(steps([](int step) { return step % 50 == 0 ? 900 : 80; })), "") << "evaluated";
 }
