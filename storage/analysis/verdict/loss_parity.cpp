@@ -218,7 +218,7 @@ std::int64_t needed_pairs(const LossParity& parity, double variance) {
 }
 
 // Gap and interval over all pairs, by one of the two losses.
-void judge_gap(LossParity& parity, const std::vector<Pair>& pairs, const LossRules& rules) {
+void judge_gap(LossParity& parity, const std::vector<Pair>& pairs, bool are_printed, const LossRules& rules) {
   std::vector<double> gaps;
   double by_steps = 0, rounding = 0;
   bool alike = true;
@@ -228,7 +228,7 @@ void judge_gap(LossParity& parity, const std::vector<Pair>& pairs, const LossRul
     const TailGap gap = tail_gap(shared, parity.by_validation);
     gaps.push_back(gap.mean);
     by_steps = std::max(by_steps, gap.half);
-    rounding = std::max(rounding, rounding_of(shared, rules.tolerance));
+    if (are_printed) rounding = std::max(rounding, rounding_of(shared, rules.tolerance));
     alike = alike && began_alike(pair.training);
   }
   const auto n = static_cast<double>(gaps.size());
@@ -308,8 +308,9 @@ std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation
   if ((loss <= 0 || val <= 0) && !(base_loss <= 0 || base_val <= 0)) return "a loss of 0 or less is no cross-entropy";
   constexpr double early = 0.75;
   if (end_of_losses(a) >= early && end_of_losses(b) < early) return "its training loss ends early";
-  if (!by_validation && is_constant(b)) return "its training loss never changes";
-  if (!by_validation && run.run->source != "launched" && begins_lower(a, b))
+  const bool is_printed = run.run->source == "import";
+  if (is_printed && !by_validation && is_constant(b)) return "its training loss never changes";
+  if (is_printed && !by_validation && begins_lower(a, b))
     return "its first loss is far lower, so it may be of another unit, or it began with other weights";
   if (std::string other = other_values(facts.schedule, others.schedule, "the schedules differ"); !other.empty())
     return other;
@@ -383,7 +384,8 @@ LossParity loss_parity(std::span<const LossRun> base, std::span<const LossRun> r
   }
   if (is_missing(parity.max_gap)) return parity;
   pairs.resize(std::min(pairs.size(), base.size()));  // the others are of one base
-  judge_gap(parity, pairs, rules);
+  const bool are_printed = base.front().run->source == "import" || runs.front().run->source == "import";
+  judge_gap(parity, pairs, are_printed, rules);
   if (parity.verdict == LossVerdict::same || parity.verdict == LossVerdict::better) {
     parity.doubt = doubt_of(base.front(), runs.front(), parity.by_validation);
     if (!parity.doubt.empty()) parity.verdict = LossVerdict::inconclusive;

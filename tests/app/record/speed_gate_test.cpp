@@ -68,7 +68,9 @@ LoadedRun timed_run(double dt_ms, double wall_s) {
   run.run = {.status = RunStatus::finished, .source = "import", .started_at = 1000, .tokens_per_step = 100};
   run.run.ended_at = 1000 + wall_s;
   for (std::int64_t step = 1; step <= 40; ++step)
-    run.series.append({.step = step, .loss = 3, .dt_ms = dt_ms + static_cast<double>(step % 3)});
+    run.series.append({.step = step,
+                       .loss = 3.9137 - 0.0101 * static_cast<double>(step),
+                       .dt_ms = dt_ms + static_cast<double>(step % 3)});
   run.summary = summarise(run.run, run.series);
   return run;
 }

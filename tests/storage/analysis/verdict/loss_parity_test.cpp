@@ -27,7 +27,7 @@ LossParity parity(const stepladder::Run& base_run, const Series& base, const ste
 }
 
 stepladder::Run of_tokens(std::int64_t tokens_per_step) {
-  return {.tokens_per_step = tokens_per_step};
+  return {.source = "import", .tokens_per_step = tokens_per_step};
 }
 
 LossParity parity(const Series& base, const Series& run, const LossRules& rules = {}) {
