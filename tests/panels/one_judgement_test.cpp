@@ -430,5 +430,20 @@ TEST(OneJudgementCases, TheNaNIsNotInTheExcerpt) {
   EXPECT_EQ(store.summary(*store.run(run)).nonfinite_steps, 1);
 }
 
+// Compare begins with the run that History's factors are relative to.
+TEST(OneJudgementCases, TheBaselineOfAComparisonIsNotADisturbedRepeat) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "one"});
+  const RunId disturbed = add_run(store, ladder, {.rung = 0, .dt_ms = 900, .disturbed = true}, 0);
+  const RunId quiet = add_run(store, ladder, {.rung = 0}, 1);
+  add_run(store, ladder, {.rung = 1, .dt_ms = 50}, 0);
+  Workspace workspace;
+  workspace.load(store);
+  const std::vector<const RunEntry*> runs = workspace.runs_of(ladder);
+  EXPECT_EQ(baseline_among(runs, 0, workspace), quiet);
+  EXPECT_EQ(baseline_among(runs, disturbed, workspace), disturbed) << "as the user chose";
+  EXPECT_EQ(baseline_among({runs.back()}, 0, workspace), 0);
+}
+
 }  // namespace
 }  // namespace stepladder

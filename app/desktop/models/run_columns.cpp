@@ -101,6 +101,15 @@ const RunEntry* baseline_of(const RunEntry& entry, const ColumnContext& context)
   return context.workspace->find(baseline_of(ladder).id);
 }
 
+RunId baseline_among(const std::vector<const RunEntry*>& runs, RunId chosen, const Workspace& workspace) {
+  const auto has = [&](RunId id) {
+    return std::ranges::any_of(runs, [&](const RunEntry* entry) { return entry->run.id == id; });
+  };
+  if (runs.empty() || has(chosen)) return chosen;
+  const RunEntry* base = baseline_of(*runs.front(), {&workspace, 0});
+  return base && has(base->run.id) ? base->run.id : 0;
+}
+
 SpeedDoubt speed_doubt(const RunEntry& entry, const HardwareTable& hardware) {
   const Plausibility found = plausibility_of(entry.run, entry.summary, 1, hardware);
   return {found.trust, doubt_text(found)};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/desktop/charts/chart_export.h"
+#include "app/desktop/models/run_columns.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
@@ -212,7 +213,8 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (ImGui::IsKeyPressed(ImGuiKey_Escape) && !had_list && !ImGui::GetIO().WantTextInput) view.x.a = view.x.b = missing;
   view.metrics.update(workspace, runs, commands.data);
   ask_for_curves(view, runs);
-  const bool is_new = view.shown.update(workspace, runs, view.base, view.options, view.x, commands.data);
+  const bool is_new = view.shown.update(workspace, runs, baseline_among(runs, view.base, workspace), view.options,
+                                        view.x, commands.data);
   if (is_new) {
     view.caption = caption_of(runs);
     state.table.forget();

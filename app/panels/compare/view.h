@@ -75,7 +75,7 @@ struct CompareView {
   FoldedGroups folded;
   bool log_x = false;
   bool log_y = false;
-  RunId base = 0;                                // the baseline's run; if it isn't compared, the first run is used
+  RunId base = 0;                                // the baseline's run, if the user chose one that is compared
   Quantity throughput = Quantity::tokens_per_s;  // that is drawn: of the steps or, where these have none, as logged
   SharedX x;
   TargetLine target;
