@@ -272,7 +272,8 @@ double mean_with_warmup(const RunTimes& run) {
 
 std::optional<Flag> doubt_median(double factor, const RunTimes& base, const RunTimes& run) {
   constexpr double least_left = 1.0 / 3, most_lost = 0.05;
-  if (!(factor > 1)) return std::nullopt;
+  const auto is_ours = [](const RunTimes& of) { return of.run.source == "launched"; };
+  if (!(factor > 1) || (is_ours(base) && is_ours(run))) return std::nullopt;
   const auto loses = [&](double base_ms, double run_ms) {
     const double left = factor * (base_ms / base.summary.dt_ms_median) / (run_ms / run.summary.dt_ms_median);
     return std::log(left) < least_left * std::log(factor) && std::log(factor / left) > most_lost ? left : missing;
@@ -287,7 +288,7 @@ std::optional<Flag> doubt_median(double factor, const RunTimes& base, const RunT
     return flag(FlagId::uneven_steps, left,
                 "with the warm-up (" + grouped(run.summary.warmup_steps) + " and " +
                     grouped(base.summary.warmup_steps) + " steps)");
-  if (base.run.source == "launched" || run.run.source == "launched") return std::nullopt;
+  if (is_ours(base) || is_ours(run)) return std::nullopt;
   if (const double left = loses(base.summary.wall_ms_median, run.summary.wall_ms_median); !is_missing(left))
     return flag(FlagId::wall_clock_mismatch, left, "by the wall clock");
   return std::nullopt;

@@ -113,8 +113,9 @@ struct RunTimes {
 };
 
 // The flag of a gain of `factor` in the medians of which less than a third is left, and 5 % are lost, if the slower
-// steps count, or a warm-up of over a quarter of the steps does, or by the wall clocks of both, unless one was launched
-// here, where the clock of a step is ours. Nullopt: it is none.
+// steps count, or a warm-up of over a quarter of the steps does, or by the wall clocks of both. Nullopt: it is none. Of
+// two runs that were launched here it is none: our own timer took each step, and what disturbs them is watched. Nor is
+// it one by the wall clock if one was.
 std::optional<Flag> doubt_median(double factor, const RunTimes& base, const RunTimes& run);
 
 // The worst trust of all flags.

@@ -320,6 +320,7 @@ TEST(Steps, of_a_gain_that_only_the_median_has) {
   EXPECT_EQ(doubt(steps([](int) { return 80; })), "");
   run.source = "launched";
   EXPECT_EQ(doubt(steps([](int) { return 80; }), 100), "") << "the clock is ours";
+  EXPECT_EQ(doubt(steps([](int step) { return step % 5 < 3 ? 75 : 165; })), "") << "and others are watched";
   run.source = "import";
   EXPECT_EQ(doubt(steps([](int step) { return step == 1 ? 30'000 : 80; })), "") << "compiled";
   EXPECT_EQ(doubt(steps([](int step) { return step % 50 == 0 ? 900 : 80; })), "") << "evaluated";
