@@ -88,6 +88,11 @@ bool merge(PrintedStep& into, const PrintedStep& printed) {
 }  // namespace
 
 StepMerger::Added StepMerger::add(const PrintedStep& printed) {
+  if (printed.tested && validated_ && !is_missing(printed.val_loss)) {  // a test set's loss replaces none
+    PrintedStep rest = printed;
+    rest.val_loss = missing;
+    return add(rest);
+  }
   validated_ |= !is_missing(printed.val_loss) && !printed.tested;
   if (count_ > 0 && printed.step <= last_step_) {
     if (PrintedStep* there = find(printed.step); there && merge(*there, printed)) return Added::known_step;

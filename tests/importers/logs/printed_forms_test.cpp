@@ -51,6 +51,17 @@ TEST(PrintedForms, OfSeveralEvaluationSetsEachIsAMetricAndTheFirstIsTheValidatio
   EXPECT_EQ(plain.runs[0].metrics.at("val_code_loss").size(), 10u);
 }
 
+TEST(PrintedForms, TheLossOfATestSetReplacesNoValidationLoss) {
+  std::string text;
+  for (int i = 1; i <= 10; ++i) text += " iteration " + std::to_string(i) + "/ 10 | lm loss: " + loss_of(i) + " |\n";
+  const auto evaluated = [](const char* set, const char* loss) {
+    return std::string(" validation loss at iteration 10 on ") + set + " set | lm loss value: " + loss + " |\n";
+  };
+  const Told told = import_text(text + evaluated("validation", "3.25E+00") + evaluated("test", "4.25E+00"));
+  expect_steps(told, 1, "Megatron");
+  EXPECT_EQ(told.runs[0].steps.back().val_loss, 3.25);
+}
+
 TEST(PrintedForms, WhatATrackerSumsUpAtTheEndIsNoEvaluation) {
   const auto print = [](int i) { return "step " + std::to_string(i) + " | loss " + loss_of(i) + "\n"; };
   for (const std::string end : {"wandb: Run summary:\nwandb:   step 10\nwandb: val/loss 7.1\nwandb:\n",

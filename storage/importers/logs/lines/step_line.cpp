@@ -526,7 +526,7 @@ class LineReading {
         break;
       case Field::val_loss:
         if (const double mean = mean_behind(behind(pair)); !is_missing(mean)) line_.val_loss = mean;
-        line_.tested = contains_word(pair.key, "test");
+        line_.tested = contains_word(pair.key, "test") || before(pair).find("on test set") != std::string_view::npos;
         line_.val_set = names_set(pair.key) ? pair.key : std::string_view();
         break;
       case Field::perplexity:
