@@ -168,6 +168,14 @@ std::string needed_of(const std::vector<OpenRung>& rungs) {
 constexpr std::size_t most_named = 4;
 
 // "TF32 2.39 x, bf16 3.1 x and 2 more"
+// What a gain may have cost: " (loss worse)". Nothing where the loss stayed, or is simply not settled.
+std::string price_of(const LossParity& loss) {
+  if (!loss.doubt.empty()) return " (loss unproven)";
+  const bool is_apart = loss.verdict == LossVerdict::not_comparable && !is_missing(loss.max_gap);
+  const bool costs = loss.verdict == LossVerdict::worse || loss.verdict == LossVerdict::diverged;
+  return is_apart ? " (loss not comparable)" : costs ? " (loss " + std::string(to_string(loss.verdict)) + ")" : "";
+}
+
 std::string list_of(const std::vector<std::string>& texts) {
   std::string list;
   for (std::size_t i = 0; i < std::min(texts.size(), most_named); ++i) list += (i == 0 ? "" : ", ") + texts[i];
@@ -258,10 +266,7 @@ std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned
       if (reason.empty()) open_rungs.push_back({&judged, stands_on});
       unproven[reason].push_back(title);
     } else if (answer != RungAnswer::baseline && answer != RungAnswer::impossible) {
-      const LossVerdict loss = judged.loss.verdict;
-      const bool costs = loss == LossVerdict::worse || loss == LossVerdict::diverged;
-      named[answer].push_back(title + " " + factor_text(judged.own_step.factor) +
-                              (costs ? " (loss " + std::string(to_string(loss)) + ")" : ""));
+      named[answer].push_back(title + " " + factor_text(judged.own_step.factor) + price_of(judged.loss));
     }
   }
   std::string text;

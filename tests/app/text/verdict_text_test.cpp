@@ -77,6 +77,19 @@ TEST(Open, NamesTheReasonAndWhatWouldSettleIt) {
   EXPECT_EQ(why_open_text(open, &base).substr(0, 14), "The baseline: ");
 }
 
+TEST(Answer, SaysWhatAGainMayHaveCost) {
+  const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
+  RungJudgement tf32 = rung(1, 2, 2, Verdict::faster);
+  const auto answer = [&] { return answer_text(std::vector<AnsweredRung>{{"Baseline", &base}, {"TF32", &tf32}}); };
+  EXPECT_TRUE(answer().starts_with("Real: TF32 2.00 x.")) << "no loss is printed";
+  tf32.loss.max_gap = 0.1;
+  EXPECT_TRUE(answer().starts_with("Real: TF32 2.00 x (loss not comparable)."));
+  tf32.loss.verdict = LossVerdict::inconclusive;
+  EXPECT_TRUE(answer().starts_with("Real: TF32 2.00 x."));
+  tf32.loss.doubt = "its training loss ends early";
+  EXPECT_TRUE(answer().starts_with("Real: TF32 2.00 x (loss unproven)."));
+}
+
 TEST(Answer, NamesEachRungByItsOwnStep) {
   const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
   const RungJudgement tf32 = rung(1, 2, 2, Verdict::faster), flash = rung(2, 1, 2, Verdict::same);
