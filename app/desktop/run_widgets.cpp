@@ -315,7 +315,7 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
     ImGui::SameLine(0, gap);
   }
   if (example_card(example_traces_title,
-                   "A step of modded-nanogpt on 8 H100, before and after a record's change: which kernels got faster",
+                   "A step of modded-nanogpt on 8 H100, before and after a record's change: does any kernel take less?",
                    "start.example", card, draw_traces_picture))
     commands.push_back(OpenExampleTraces{});
   if (!built_in) return;
