@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "app/text/format.h"
@@ -51,16 +52,15 @@ double mean_wall_s(std::span<const MeasuredRun> runs) {
 // What our own clock says against times that a log prints; a process that isn't slower than before says nothing.
 std::string note_of_clock(std::span<const MeasuredRun> before, std::span<const MeasuredRun> after) {
   constexpr double most_rounding = 1.05, shortest_s = 1;  // below it, starting the process may be all
-  for (const auto& runs : {after, before})
+  for (const auto& [runs, whose] : {std::pair(after, "its"), std::pair(before, "the other side's")})
     for (const MeasuredRun& run : runs) {
       const Summary& summary = *run.summary;
       const double printed_s =  // at least
           summary.dt_ms_p25 / 1e3 * static_cast<double>(summary.steps - summary.untimed_steps);
       if (printed_s > most_rounding * wall_s_of(run))
         return fmt::format(
-            "its process took {}, and the step times that it prints add up to {} or more, so nobody "
-            "measured them",
-            milliseconds_text(1e3 * wall_s_of(run)), milliseconds_text(1e3 * printed_s));
+            "{} process took {}, and the step times that it prints add up to {} or more, so nobody measured them",
+            whose, milliseconds_text(1e3 * wall_s_of(run)), milliseconds_text(1e3 * printed_s));
     }
   const double now = mean_wall_s(after), was = mean_wall_s(before);
   if (was > shortest_s && now >= was)

@@ -83,6 +83,7 @@ TEST(RunDoubt, says_where_the_clock_of_the_processes_differs_from_the_printed_on
     return found.note;
   };
   EXPECT_NE(note(0.1, 0.1).find("nobody measured them"), std::string::npos);
+  EXPECT_EQ(note(0.1, 3.7).find("the other side's process took 100 ms"), 0u);
   EXPECT_NE(note(4.5, 4.6).find("its processes took 4.60 s on average, and the other side's 4.50 s"),
             std::string::npos);
   EXPECT_EQ(note(4.5, 3.7), "");
