@@ -214,22 +214,30 @@ const Ladder* built_in_ladder(const Workspace& workspace) {
   return nullptr;
 }
 
+// A button for each example, in a row that goes on.
+void draw_examples(Commands& commands) {
+  for (const ExampleFile& example : example_files) {
+    flow_to(example.title);
+    if (quiet_button(example.title, std::string("start.") + example.file))
+      commands.push_back(OpenExample{path_of(example)});
+    wrapped_tooltip(example.what, 360);
+  }
+  flow_to(example_traces_title);
+  if (quiet_button(example_traces_title, "start.example")) commands.push_back(OpenExampleTraces{});
+  wrapped_tooltip("A step of modded-nanogpt on 8 H100 before and after a record's change, in Profile", 360);
+}
+
 // Above what an example shows: that it is one, and the ways on.
 void draw_example_strip(Commands& commands) {
   ImGui::AlignTextToFramePadding();
   text_quiet("An example, not yours.");
   const auto button = [&](const char* label, const char* name) {
-    flow_to(label, 10);
+    flow_to(label);
     return quiet_button(label, name);
   };
   if (button("Launch a ladder", "start.launch")) commands.push_back(ShowPanel{"launch"});
   if (button("Import a log or trace", "start.import")) commands.push_back(ShowPanel{"import"});
-  for (const ExampleFile& example : example_files) {
-    if (button(example.title, (std::string("start.") + example.file).c_str()))
-      commands.push_back(OpenExample{path_of(example)});
-    wrapped_tooltip(example.what, 360);
-  }
-  if (button(example_traces_title, "start.example")) commands.push_back(OpenExampleTraces{});
+  draw_examples(commands);
   if (button("Remove the examples", "start.remove")) commands.push_back(RemoveExamples{});
   wrapped_tooltip("Their runs go to the bin, their traces are removed; Ctrl+Z brings all back", 360);
   spacing(4);
@@ -256,15 +264,7 @@ bool has_only_examples(const Workspace& workspace) {
 void example_buttons(Commands& commands) {
   ImGui::AlignTextToFramePadding();
   text_quiet("Examples");
-  for (const ExampleFile& example : example_files) {
-    flow_to(example.title);
-    if (quiet_button(example.title, std::string("start.") + example.file))
-      commands.push_back(OpenExample{path_of(example)});
-    wrapped_tooltip(example.what, 360);
-  }
-  flow_to(example_traces_title);
-  if (quiet_button(example_traces_title, "start.example")) commands.push_back(OpenExampleTraces{});
-  wrapped_tooltip("A step of modded-nanogpt on 8 H100 before and after a record's change, in Profile", 360);
+  draw_examples(commands);
 }
 
 bool is_new_project(const Workspace& workspace) {

@@ -67,7 +67,7 @@ void draw_verdict(const LadderModel& model, const LadderRung& rung) {
   if (!is_missing(judged.own_step.factor) && judged.trust != Trust::impossible) {
     toned(gain_text(judged.own_step, below && !below->judged.is_baseline ? subject_of(below->judged) : "baseline",
                     model.is_over),
-          answer_tone(judged.answer(), model.is_over));
+          tone_of(judged.answer(), model.is_over));
     if (const std::string why = why_open_text(judged, below ? &below->judged : nullptr);
         model.is_over && !why.empty()) {
       text_quiet_wrapped(in_print(why));

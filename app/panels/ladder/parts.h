@@ -57,8 +57,6 @@ void truth_pill(const LadderRung& rung);
 // it can be trusted.
 void text_factor(const Gain& gain, float right, bool is_over, const std::string& why_no_interval = {});
 
-Tone answer_tone(RungAnswer answer, bool is_over);
-
 // The one pair that a rung's answer, "Verify gain" and its measurement are about: the rung and the one it stands on.
 ConfirmSpeedup verification_of(const LadderRung& rung);
 std::string verify_tooltip(const LadderRung& rung, const LadderRung& below);

@@ -272,7 +272,7 @@ void draw_answer(const LadderModel& model, const LadderRung& rung, const LadderT
     mark("ladder.settle." + std::to_string(rung.judged.rung));
     ImGui::SetCursorPos(at);
   }
-  pill(text, answer_tone(answer, table.is_over));
+  pill(text, tone_of(answer, table.is_over));
   mark("ladder.answer." + std::to_string(rung.judged.rung) + "." + text);
 }
 
@@ -355,24 +355,6 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
 }
 
 }  // namespace
-
-Tone answer_tone(RungAnswer answer, bool is_over) {
-  switch (answer) {
-    case RungAnswer::real:
-      return Tone::good;
-    case RungAnswer::slower:
-    case RungAnswer::slower_once:
-    case RungAnswer::impossible:
-      return Tone::bad;
-    case RungAnswer::faster_once:
-    case RungAnswer::cannot_tell:
-      return is_over ? Tone::warning : Tone::neutral;
-    case RungAnswer::baseline:
-    case RungAnswer::noise:
-      break;
-  }
-  return Tone::neutral;
-}
 
 ConfirmSpeedup verification_of(const LadderRung& rung) {
   return {*rung.first.ladder, rung.judged.stands_on, rung.judged.rung, repeats_to_verify(rung.judged)};
