@@ -76,7 +76,7 @@ int show_bin(const BinFlags& flags, const CommonOptions& common) {
   std::vector<BinnedRun> binned = store ? runs_in_bin(*store) : std::vector<BinnedRun>{};
   if (flags.empty && store)
     return agrees_to_empty(binned, flags.is_agreed, common) ? empty_it(*store, common)
-                                                            : complain("nothing was deleted: not agreed to");
+                                                            : report_error("nothing was deleted: not agreed to");
   flags.limit.keep_newest(binned, "more run", common);
   if (const std::size_t left = store ? store->bin().left_to_delete() : 0; left > 0)
     std::cerr << "stepladder: a killed process has left " << plural(left, "run")

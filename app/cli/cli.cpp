@@ -114,9 +114,9 @@ int dispatch(int argc, char** argv, const Desktop& desktop, const std::string& c
   }
   if (desktop.open && display_is_there()) return desktop.open(common.database);
   if (!common.json) std::cout << help_text(app, terminal_columns());
-  return complain(UsageError("no display, so the desktop cannot open",
-                             {.code = "missing-argument", .argument = "command", .hint = "name a command"}),
-                  exit_usage);
+  return report_error(UsageError("no display, so the desktop cannot open",
+                                 {.code = "missing-argument", .argument = "command", .hint = "name a command"}),
+                      exit_usage);
 }
 
 }  // namespace
@@ -139,17 +139,17 @@ int run_command_line(int argc, char** argv, const Desktop& desktop, const std::s
   try {
     return close_output(dispatch(argc, argv, desktop, commit));
   } catch (const RecipeError& error) {
-    return complain(error, exit_usage);
+    return report_error(error, exit_usage);
   } catch (const FilterError& error) {
-    return complain(error, exit_usage);
+    return report_error(error, exit_usage);
   } catch (const NotFound& error) {
-    return complain(error, exit_failed);
+    return report_error(error, exit_failed);
   } catch (const UsageError& error) {
-    return complain(error, exit_usage);
+    return report_error(error, exit_usage);
   } catch (const Interrupted&) {
     return exit_interrupted;
   } catch (const std::exception& error) {  // StorageError, DataError, a LibTorch that doesn't load
-    return complain(error, exit_failed);
+    return report_error(error, exit_failed);
   }
 }
 

@@ -293,14 +293,14 @@ int doctor(bool probe, const CommonOptions& common) {
       json["probe"] = probe_json(found);
       text += "\n" + probe_text(found);
     } catch (const std::exception& error) {
-      if (interrupted()) return complain(error, exit_interrupted);
+      if (interrupted()) return report_error(error, exit_interrupted);
       throw;
     }
   }
   print_as(
       common, [&] { return json; }, [&] { return text; });
   if (problem.empty()) return exit_done;
-  if (missing_trainer().empty()) return complain(problem);
+  if (missing_trainer().empty()) return report_error(problem);
   std::cerr << "stepladder: " << problem << "\n";  // who doesn't train lacks nothing
   return exit_done;
 }

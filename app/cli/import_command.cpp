@@ -105,7 +105,7 @@ void finish_deletions(std::optional<RunStore>& store) {
 }
 
 int report_failures(const std::vector<std::string>& failures) {
-  for (const std::string& sentence : failures) complain(harmless(sentence));
+  for (const std::string& sentence : failures) report_error(harmless(sentence));
   return failures.empty() ? exit_done : exit_failed;
 }
 

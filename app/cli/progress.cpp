@@ -225,9 +225,10 @@ int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
     if (is_good(run.run.status)) continue;
     if (!errors_are_json()) return exit_failed;
     const std::string number = std::to_string(run.run.id);
-    return complain(UsageError("run " + number + ": " + std::string(to_string(run.run.status)) + ", " + run.run.reason,
-                               {.code = "run-failed", .argument = "run", .value = number}),
-                    exit_failed);
+    return report_error(
+        UsageError("run " + number + ": " + std::string(to_string(run.run.status)) + ", " + run.run.reason,
+                   {.code = "run-failed", .argument = "run", .value = number}),
+        exit_failed);
   }
   return any([](RunStatus status) { return status == RunStatus::stopped; }) ? exit_interrupted : exit_done;
 }

@@ -319,7 +319,7 @@ void print_line(const Json& json, std::ostream& out) {
   out << harmless_json(json.dump(-1, ' ', false, Json::error_handler_t::replace)) << "\n";
 }
 
-int complain(const std::exception& error, int status) {
+int report_error(const std::exception& error, int status) {
   end_output();
   std::string sentence = bounded(error_text(error), longest_line);
   const auto* damaged = dynamic_cast<const DamagedFile*>(&error);
@@ -331,8 +331,8 @@ int complain(const std::exception& error, int status) {
   return status;
 }
 
-int complain(const std::string& sentence) {
-  return complain(std::runtime_error(sentence), exit_failed);
+int report_error(const std::string& sentence) {
+  return report_error(std::runtime_error(sentence), exit_failed);
 }
 
 bool errors_are_json() {
@@ -363,7 +363,7 @@ int close_output(int status) {
   const int cause = errno;
   pollfd out{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
   if (::poll(&out, 1, 0) == 1 && (out.revents & POLLERR)) return status;  // the reader has exited: `| head`
-  complain("standard output cannot be written" + (cause ? ": " + std::string(std::strerror(cause)) : ""));
+  report_error("standard output cannot be written" + (cause ? ": " + std::string(std::strerror(cause)) : ""));
   return status == exit_done ? exit_failed : status;
 }
 

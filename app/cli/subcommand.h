@@ -138,9 +138,9 @@ int print_list(const CommonOptions& common, const Items& items, const MakeJson& 
       common, [&] { return json_list(items, json); }, [&] { return text(items); });
 }
 // Prints the error on stderr, as a sentence or as one line of JSON; returns `status`.
-int complain(const std::exception& error, int status);
-int complain(const std::string& sentence);  // the same for a failure; returns exit_failed
-bool errors_are_json();                     // --json is on the command line
+int report_error(const std::exception& error, int status);
+int report_error(const std::string& sentence);  // the same for a failure; returns exit_failed
+bool errors_are_json();                         // --json is on the command line
 
 // The way out of a damaged file: "`stepladder doctor --rescue ..." and what it does.
 std::string rescue_hint(const std::filesystem::path& damaged);

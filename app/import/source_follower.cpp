@@ -383,13 +383,13 @@ void SourceFollower::finish_if_idle(Followed& each, bool at_end) {
   if (!at_end && (!each.drained || quiet < (each.writer ? after_the_writer : give_up_after))) return;
   if (!store_rest(each)) return;
   each.ended = true;
-  const bool goes_on = std::ranges::any_of(
+  const bool is_written_elsewhere = std::ranges::any_of(
       followed_, [&](const auto& other) { return other.get() != &each && other->run == each.run && !other->ended; });
-  if (goes_on) return;  // in another file, whose end is the run's
+  if (is_written_elsewhere) return;  // in another file, whose end is the run's
   const auto known = each.joined || each.run == 0 ? std::nullopt : store_.run(each.run);
   if (!known || (is_over(known->status) && known->status != RunStatus::interrupted)) return;
   Run run = *known;
-  each.source->settle(run);
+  each.source->finish_idle(run);
   run.reason += (run.reason.empty() ? "" : "; ") + std::string("no process writes it any more");
   run.ended_at = is_missing(each.newest_at) ? unix_now() : each.newest_at;
   if (is_alone(each)) keep_content(run, each.source->path());

@@ -132,7 +132,7 @@ bool are_busy() {
     if (all_end_soon())
       ended = Clock::now();
     else
-      end.goes_on = are_busy();
+      end.left_processes = are_busy();
   } catch (const std::exception& error) {
     ::dprintf(log, "stepladder: %s\n", error.what());
   }
@@ -182,7 +182,7 @@ void end_command(const MeasuredCommand& run) {
 void write_end(const fs::path& state, const CommandEnd& end) {
   nlohmann::json json{{"exit_status", end.exit_status}, {"started_at", end.started_at}, {"wall_s", end.wall_s}};
   if (!end.host.empty()) json["host"] = end.host;
-  if (end.goes_on) json["goes_on"] = true;
+  if (end.left_processes) json["goes_on"] = true;
   write_whole(state, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", private_file);
 }
 
@@ -204,7 +204,8 @@ std::optional<CommandEnd> end_of_command(const fs::path& state) {
 
 LogFigure figure_of_command(const FigureQuestion& question, const LoggedRun& logged, const CommandEnd& end) {
   if (question.by == FigureBy::wall) {
-    if (end.goes_on) throw NoFigure("says nothing of its time: processes that it started worked on after its end");
+    if (end.left_processes)
+      throw NoFigure("says nothing of its time: processes that it started worked on after its end");
     return {end.wall_s, "s"};
   }
   return figure_of_log(logged, question);

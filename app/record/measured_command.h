@@ -27,8 +27,8 @@ struct CommandEnd {
   int exit_status = 0;          // 128 + N if signal N killed it, 127 if it couldn't be started
   double started_at = missing;  // unix seconds
   double wall_s = missing;
-  std::string host = {};  // empty: it ran here
-  bool goes_on = false;   // processes that it started were still working when it had ended
+  std::string host = {};        // empty: it ran here
+  bool left_processes = false;  // processes that it started were still working when it had ended
 };
 
 // The end of the command; nullopt if it hasn't ended. Throws StorageError for a state file that isn't ours.

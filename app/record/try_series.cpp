@@ -408,9 +408,9 @@ std::optional<TryAnswer> TrySeriesRunner::judge(const std::string& message) {
                      (kept().number == 0 ? std::string("the series began")
                                          : "try " + std::to_string(kept().number) + ", which was kept") +
                      "; change something first");
-  const bool goes_on = tries_.back().verdict.empty();
-  if (goes_on) report_("going on with try " + std::to_string(tries_.back().number));
-  Try& it = goes_on ? tries_.back() : record_try(message, state);
+  const bool continues_open = tries_.back().verdict.empty();
+  if (continues_open) report_("going on with try " + std::to_string(tries_.back().number));
+  Try& it = continues_open ? tries_.back() : record_try(message, state);
   const std::optional<TryAnswer> answer = measure(it);
   if (!answer) return {};
   note_unreported(it.number);

@@ -92,7 +92,7 @@ class GrowingSource {
   virtual std::vector<std::filesystem::path> files() const = 0;
 
   // Sets the end of a run, with the reason, whose writer has exited without recording one.
-  virtual void settle(Run& run) const = 0;
+  virtual void finish_idle(Run& run) const = 0;
 
  protected:
   GrowingSource(std::string format, std::filesystem::path path, const std::string& run = {});

@@ -302,7 +302,8 @@ class Watch {
 // A run without a step doesn't claim to be finished, nor does its watcher claim to be done.
 void require_steps(End& end, RunId run, const std::string& what, const std::string& nothing_read) {
   if (nothing_read.empty()) return;
-  complain(what + " " + nothing_read + ", so no step was recorded; run " + std::to_string(run) + " is kept as failed");
+  report_error(what + " " + nothing_read + ", so no step was recorded; run " + std::to_string(run) +
+               " is kept as failed");
   if (end.exit_status == exit_done) end.exit_status = exit_failed;
   if (end.status != RunStatus::finished) return;
   end.status = RunStatus::failed;

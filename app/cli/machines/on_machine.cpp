@@ -311,7 +311,7 @@ std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest reque
   while (!link.is_up() && is_missing(link.lost_at()) && !interrupted() && std::chrono::steady_clock::now() < give_up)
     runs.poll_links(wait_for_machines);
   if (!link.is_up())
-    return complain(harmless(place->alias + " can't be reached: " + link.why() + "; the run was not asked"));
+    return report_error(harmless(place->alias + " can't be reached: " + link.why() + "; the run was not asked"));
   const char* signal = request == RunRequest::stop ? "stop" : request == RunRequest::pause ? "pause" : "continue";
   runs.signal(far_run->uid, signal, [&](const std::string& error) { answer = error; });
   while (!answer && !interrupted()) runs.poll_links(wait_for_machines);
@@ -319,7 +319,7 @@ std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest reque
     say(place->alias + " was asked to " + signal + " " + asked_of(store, *place));
     return exit_done;
   }
-  return complain(harmless(answer ? *answer : "interrupted before " + place->alias + " has answered"));
+  return report_error(harmless(answer ? *answer : "interrupted before " + place->alias + " has answered"));
 }
 
 }  // namespace stepladder

@@ -130,7 +130,7 @@ int profile(ProfileOptions options, const CommonOptions& common) {
   try {
     all = engine.time_calls(request, interrupted).get();
   } catch (const std::exception& error) {
-    if (interrupted()) return complain(error, exit_interrupted);
+    if (interrupted()) return report_error(error, exit_interrupted);
     throw;
   }
   const std::vector<CallRow> rows = call_rows(std::move(all));

@@ -102,7 +102,7 @@ int trace_run(TraceRunOptions options, const CommonOptions& common) {
   try {
     read = traced(options.asked, subject, report);
   } catch (const std::exception& error) {
-    if (interrupted()) return complain(error, exit_interrupted);
+    if (interrupted()) return report_error(error, exit_interrupted);
     throw;
   }
   if (!options.name.empty()) read->trace.name = options.name;

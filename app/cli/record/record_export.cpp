@@ -40,11 +40,11 @@ int run_export(const ExportOptions& options, const CommonOptions& common) {
     std::string flags;
     for (const RecordFlag& flag : asked.claim.flags)
       if (std::ranges::find(open, flag.id) != open.end()) flags += " " + flag.id + ": " + flag.why;
-    return complain(UsageError("nothing is written while a flag isn't explained:" + flags,
-                               {.code = "unexplained-flag",
-                                .argument = "--explain",
-                                .hint = "--explain ID=TEXT is printed in the submission"}),
-                    exit_implausible);
+    return report_error(UsageError("nothing is written while a flag isn't explained:" + flags,
+                                   {.code = "unexplained-flag",
+                                    .argument = "--explain",
+                                    .hint = "--explain ID=TEXT is printed in the submission"}),
+                        exit_implausible);
   }
   write_submission(options.out, submission);
   std::cerr << "stepladder: wrote " << options.out << "\n";

@@ -49,8 +49,8 @@ int status_of(TryVerdict verdict) {
 }
 
 int stopped(const std::string& again) {
-  return complain(UsageError("stopped", {.code = "interrupted", .hint = "`stepladder " + again + "` goes on"}),
-                  exit_interrupted);
+  return report_error(UsageError("stopped", {.code = "interrupted", .hint = "`stepladder " + again + "` goes on"}),
+                      exit_interrupted);
 }
 
 // The note that an answer wasn't given yet. Declared before the project is opened, so that it goes last.
@@ -104,7 +104,7 @@ int begin(const TryOptions& options, const CommonOptions& common) {
   const Try& first = runner->tries().front();
   if (first.verdict != to_string(TryVerdict::kept)) {
     const std::string run = std::to_string(runner->runs().back().run);
-    return complain(
+    return report_error(
         UsageError("on the unchanged state, " + Json::parse(first.answer).value("reason", "the command failed"),
                    {.code = "command-failed",
                     .argument = "command",

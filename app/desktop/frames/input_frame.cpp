@@ -25,7 +25,7 @@ bool is_key(const ImGuiInputEvent& event, bool down) {
 }
 
 // Whether the press of a key may move the keyboard elsewhere. Letters in a field and the arrows don't.
-bool is_deed(ImGuiKey key, bool with_modifiers) {
+bool is_action(ImGuiKey key, bool with_modifiers) {
   constexpr std::array moves = {ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow, ImGuiKey_DownArrow,
                                 ImGuiKey_PageUp,    ImGuiKey_PageDown,   ImGuiKey_Home,    ImGuiKey_End,
                                 ImGuiKey_Backspace, ImGuiKey_Delete};
@@ -42,9 +42,9 @@ void InputFrames::Seen::add(const ImGuiInputEvent& event) {
     if (event.Key.Key != ImGuiMod_Shift && (event.Key.Key & ImGuiMod_Mask_) != 0) modifiers = event.Key.Down;
   } else if (is_key(event, true)) {
     key = true;
-    deed = deed || is_deed(event.Key.Key, modifiers);
+    action = action || is_action(event.Key.Key, modifiers);
   } else if (event.Type == ImGuiInputEventType_MouseButton) {
-    deed = deed || !event.MouseButton.Down;
+    action = action || !event.MouseButton.Down;
   }
   move = move || event.Type == ImGuiInputEventType_MousePos;
 }
@@ -52,14 +52,14 @@ void InputFrames::Seen::add(const ImGuiInputEvent& event) {
 void InputFrames::begin() {
   ImVector<ImGuiInputEvent>& queue = ImGui::GetCurrentContext()->InputEventsQueue;
   const ImGuiIO& io = ImGui::GetIO();
-  const Seen before{.modifiers = io.KeyCtrl || io.KeyAlt || io.KeySuper, .deed = settling_ > 0};
+  const Seen before{.modifiers = io.KeyCtrl || io.KeyAlt || io.KeySuper, .action = settling_ > 0};
   const std::vector<ImGuiInputEvent> events(queue.begin(), queue.end());
   std::size_t count = 0;
   for (Seen seen = before; count < events.size(); seen.add(events[count++])) {
     const ImGuiInputEvent& event = events[count];
     const bool is_typed =
         event.Type == ImGuiInputEventType_Text || (is_key(event, true) && !is_modifier(event.Key.Key));
-    if (seen.deed && is_typed) break;
+    if (seen.action && is_typed) break;
     if (seen.key && is_key(event, false) && is_modifier(event.Key.Key)) break;
     if (seen.move && event.Type == ImGuiInputEventType_MouseButton && event.MouseButton.Down) break;
   }
@@ -68,7 +68,7 @@ void InputFrames::begin() {
   // Of these, ImGui may have left some for the next frame.
   Seen used{.modifiers = before.modifiers};
   for (std::size_t i = 0; i + queue.Size < count; ++i) used.add(events[i]);
-  settling_ = used.deed ? frames_to_settle : std::max(settling_ - 1, 0);
+  settling_ = used.action ? frames_to_settle : std::max(settling_ - 1, 0);
   for (std::size_t i = count; i < events.size(); ++i) queue.push_back(events[i]);
 }
 

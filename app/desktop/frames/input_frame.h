@@ -20,7 +20,7 @@ class InputFrames {
   // What is known of the input so far.
   struct Seen {
     bool modifiers = false;  // Ctrl, Alt or Super is down
-    bool key = false, move = false, deed = false;
+    bool key = false, move = false, action = false;
     void add(const ImGuiInputEvent& event);
   };
 

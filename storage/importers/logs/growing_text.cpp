@@ -171,7 +171,7 @@ class GrowingText : public GrowingSource {
     return piece;
   }
 
-  void settle(Run& run) const override {
+  void finish_idle(Run& run) const override {
     const bool is_early = is_over(end_.status) && end_.status != RunStatus::finished;
     run.status = is_early ? end_.status : RunStatus::finished;
     run.reason = is_early ? end_.reason : "its file doesn't say how a run ends";

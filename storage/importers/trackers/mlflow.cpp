@@ -388,7 +388,7 @@ class GrowingMlflowFolder : public GrowingSource {
     return piece;
   }
 
-  void settle(Run& run) const override { set_status(run, "RUNNING"); }
+  void finish_idle(Run& run) const override { set_status(run, "RUNNING"); }
 
  private:
   // The whole lines from `begin` on, as far as the piece has room. Returns where they end.
@@ -514,7 +514,7 @@ class GrowingMlflowRun : public GrowingSource {
     return piece;
   }
 
-  void settle(Run& run) const override { set_status(run, "RUNNING"); }
+  void finish_idle(Run& run) const override { set_status(run, "RUNNING"); }
 
  private:
   ForeignRun facts(Database& database) const {

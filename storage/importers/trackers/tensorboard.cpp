@@ -170,7 +170,7 @@ class GrowingEvents : public GrowingSource {
     return piece;
   }
 
-  void settle(Run& run) const override {
+  void finish_idle(Run& run) const override {
     run.status = RunStatus::finished;
     run.reason = "TensorBoard's files don't say how a run ended";
   }

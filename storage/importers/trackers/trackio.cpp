@@ -216,7 +216,7 @@ class GrowingTrackioRun : public GrowingSource {
     return piece;
   }
 
-  void settle(Run& run) const override {
+  void finish_idle(Run& run) const override {
     run.status = RunStatus::finished;
     run.reason = "Trackio's databases don't say how a run ended";
   }

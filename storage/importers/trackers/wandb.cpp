@@ -508,7 +508,7 @@ class GrowingWandb : public GrowingSource {
     return piece;
   }
 
-  void settle(Run& run) const override {
+  void finish_idle(Run& run) const override {
     run.status = RunStatus::interrupted;
     run.reason = "the file has no record of the run's end";
   }
