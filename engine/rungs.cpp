@@ -194,6 +194,10 @@ class Climber {
     for (const Stage* stage : stages) {
       const FieldText reason = stage->unavailable(recipe, report_, report_.resolve(recipe.device));
       if (!reason.empty()) return stages.size() > 1 ? stage->id + ": " + reason : reason;
+      if (planned.is_usual) {
+        const std::string slow = stage->slow(report_, report_.resolve(recipe.device));
+        if (!slow.empty()) return slow + "; it is trained if it's named";
+      }
       stage->apply(recipe);
     }
     for (const auto& [name, value] : planned.values) set_value(recipe, name, value);
@@ -321,6 +325,13 @@ std::string stage_text(const PlannedRung& rung) {
   if (!rung.name.empty()) return rung.name;
   return rung_text(
       {.name = {}, .stages = rung.stages, .values = rung.stages.empty() ? rung.values : decltype(rung.values){}});
+}
+
+std::vector<PlannedRung> usual_rungs() {
+  std::vector<PlannedRung> rungs;
+  for (const Stage& stage : all_stages())
+    if (stage.kind == StageKind::systems_only) rungs.push_back({.stages = {stage.id}, .is_usual = true});
+  return rungs;
 }
 
 LadderPlan plan_ladder(const Recipe& base, std::span<const PlannedRung> rungs, const DeviceReport& report, Climb climb,

@@ -26,7 +26,11 @@ struct PlannedRung {
   std::vector<std::string> stages;                          // ids
   std::vector<std::pair<std::string, std::string>> values;  // names as in `describe`
   double seed_tokens_per_s = missing;                       // somebody else's throughput at this rung
+  bool is_usual = false;  // nobody named it: it is left out where its stage is known to be slow
 };
+
+// The rungs of a ladder whose user names none: every stage that leaves the maths alone.
+std::vector<PlannedRung> usual_rungs();
 
 // Both throw RecipeError for an unknown stage, name or value; parse_rungs also names the rung: "rung 2 'mine': lr must
 // be a number, not 'abc'". `about` names the text.
@@ -65,7 +69,7 @@ struct SkippedRung {
 
 struct LadderPlan {
   std::vector<Rung> rungs;
-  std::vector<SkippedRung> skipped;  // asked for, but impossible with this device or recipe
+  std::vector<SkippedRung> skipped;  // impossible with this device or recipe, or slow and not asked for
 };
 
 enum class Climb { together, alone };  // each rung on top of those before it, or each on the baseline alone

@@ -119,7 +119,7 @@ int print_plan(const LadderRequest& request, const DeviceReport& report, const C
   }
   std::cout << table(rows, {true, false, false, true});
   for (const SkippedRung& rung : plan.skipped)
-    std::cout << notes_text(rung.stage + ": not available, " + rung.reason.for_command_line());
+    std::cout << notes_text(rung.stage + ": left out, " + rung.reason.for_command_line());
   std::cerr << "stepladder: " << plural(recipes.size(), "run")
             << (is_missing(seconds) ? "" : ", about " + rough_duration_text(seconds) + " in all: a rough estimate")
             << "; nothing was trained\n";

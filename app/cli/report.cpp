@@ -246,7 +246,7 @@ std::string ladder_table(const Ladder& ladder, const std::vector<LoadedRun>& run
   }
   std::string text = table(rows, right);
   for (const SkippedRung& rung : plan.skipped)
-    notes += rung.stage + ": not available, " + rung.reason.for_command_line() + "\n";
+    notes += rung.stage + ": left out, " + rung.reason.for_command_line() + "\n";
   std::vector<Trust> trust;
   for (const LoadedRun& run : runs) trust.push_back(plausibility_of(run.run, run.summary, context).trust);
   if (const std::string doubts = trust_line(trust); !doubts.empty()) notes += (notes.empty() ? "" : "\n") + doubts;

@@ -123,9 +123,11 @@ std::vector<PlannedRung> planned_rungs(const LadderOptions& options) {
   std::set<std::string> left_out;
   for (const std::string& id : options.without)
     for (const std::string& stage : parse_rung(id, "--without").stages) left_out.insert(stage);
-  if (options.stages.empty() && options.only.empty() && (options.all || !left_out.empty())) {
-    for (const Stage& stage : all_stages())
-      if (options.all || stage.kind == StageKind::systems_only) planned.push_back({.stages = {stage.id}});
+  if (options.stages.empty() && options.only.empty()) {
+    if (options.all)
+      for (const Stage& stage : all_stages()) planned.push_back({.stages = {stage.id}});
+    else if (!left_out.empty())
+      planned = usual_rungs();
   }
   std::erase_if(planned, [&](const PlannedRung& rung) { return left_out.contains(stage_text(rung)); });
   if (planned.empty() && !left_out.empty())

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/text/format.h"
+#include "engine/stage.h"
 #include "storage/analysis/means/mean_test.h"
 #include "storage/analysis/mfu.h"
 #include "storage/analysis/recipe_facts.h"
@@ -125,7 +126,7 @@ std::vector<MeasuredRun> finished_runs(std::span<const RunAndSummary> runs) {
 std::string why_not_bf16(const std::string& device, const DeviceReport& report, const HardwareTable& table) {
   constexpr double faster_products = 1.2;  // than those of float32, for a step to gain at all
   if (report.resolve(device) != "cpu") return "";
-  if (!report.cpu_bf16) return "this CPU has no bf16 instructions";
+  if (std::string slow = stage_by_id("bf16").slow(report, "cpu"); !slow.empty()) return slow;
   const Hardware* row = table.find(report.hardware("cpu"));
   const auto peak = [&](Precision precision) {
     return row ? row->peak_tflops[static_cast<std::size_t>(precision)] : missing;

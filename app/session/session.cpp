@@ -217,11 +217,7 @@ void Session::begin(const std::vector<RunId>& runs) {
 LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report) {
   const Recipe base = prepare(with_absolute_paths(request.base)).recipe;
   require_tokenizer(base);
-  std::vector<PlannedRung> rungs = request.rungs;
-  if (rungs.empty()) {
-    for (const Stage& stage : all_stages())
-      if (stage.kind == StageKind::systems_only) rungs.push_back({.stages = {stage.id}});
-  }
+  const std::vector<PlannedRung> rungs = request.rungs.empty() ? usual_rungs() : request.rungs;
   // Files are opened again only for rungs that read others or need more of them.
   const auto prepared = [&](const Recipe& recipe) {
     Recipe same_files = recipe;

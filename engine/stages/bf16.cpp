@@ -23,6 +23,9 @@ Stage stages::bf16() {
             if (device != "cuda") return "bf16 autocast is untested on " + device;
             return report.older_than_ampere();
           },
+          .slow = [](const DeviceReport& report, const std::string& device) -> std::string {
+            return device == "cpu" && !report.cpu_bf16 ? "this CPU has no bf16 instructions" : "";
+          },
           .needs_support = true,
           .known = {.words = {"bf16", "bfloat16", "autocast"},
                     .effect = StageEffect::faster_matmuls,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/files/data_error.h"
 #include "engine/stage.h"
 
@@ -161,6 +163,25 @@ TEST(Ladder, SkipsWhatTheDeviceCannotDo) {
   ASSERT_EQ(plan.skipped.size(), 1u);
   EXPECT_EQ(plan.skipped[0].stage, "tf32");
   EXPECT_NE(plan.skipped[0].reason, "");
+}
+
+// A step is many times slower there, and so is that of every rung above it.
+TEST(Ladder, HasBf16OnACpuWithoutItsInstructionsOnlyIfItIsNamed) {
+  const auto has_bf16 = [](const LadderPlan& plan) {
+    return std::ranges::any_of(plan.rungs, [](const Rung& rung) { return rung.recipe.autocast == Autocast::bf16; });
+  };
+  Recipe base;
+  base.device = "cpu";
+  DeviceReport report;
+  report.cpu_cores = 2;
+  const LadderPlan usual = plan_ladder(base, usual_rungs(), report);
+  EXPECT_FALSE(has_bf16(usual));
+  const auto left_out = std::ranges::find(usual.skipped, "bf16", &SkippedRung::stage);
+  ASSERT_NE(left_out, usual.skipped.end());
+  EXPECT_EQ(left_out->reason.for_command_line(), "this CPU has no bf16 instructions; it is trained if it's named");
+  EXPECT_TRUE(has_bf16(plan_ladder(base, planned({"bf16"}), report)));
+  report.cpu_bf16 = true;
+  EXPECT_TRUE(has_bf16(plan_ladder(base, usual_rungs(), report)));
 }
 
 TEST(Ladder, SkipsAStageThatTheRecipeHasNoRoomFor) {
