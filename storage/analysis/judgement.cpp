@@ -92,6 +92,12 @@ bool is_under_way(const Subject& subject) {
   return (has(RunStatus::running) || has(RunStatus::queued)) && !has(RunStatus::finished);
 }
 
+// The flag names the repeat that has it, unless it is the first one.
+Flag of_repeat(Flag flag, const MeasuredRun& run, const Subject& subject) {
+  if (run.run != subject.runs.front().run) flag.why = fmt::format("Repeat {}: {}", run.run->repeat + 1, flag.why);
+  return flag;
+}
+
 // A rung gets each flag of any repeat once, with the sentence of the first repeat that has it.
 void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats, const HardwareTable& hardware,
                        std::span<const RunPlace> baseline) {
@@ -103,8 +109,7 @@ void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats,
     for (Flag& flag : found.flags) {
       const bool known = std::ranges::any_of(rung.flags, [&](const Flag& other) { return other.id == flag.id; });
       if (known) continue;
-      if (&run != &subject.runs.front()) flag.why = "Repeat " + std::to_string(run.run->repeat + 1) + ": " + flag.why;
-      rung.flags.push_back(std::move(flag));
+      rung.flags.push_back(of_repeat(std::move(flag), run, subject));
     }
   }
   std::ranges::stable_sort(rung.flags, {}, &Flag::id);
@@ -286,11 +291,14 @@ std::optional<Flag> doubt_devices(const Subject& base, const Subject& subject) {
   return Flag{.id = FlagId::other_machine, .why = std::move(why), .doubts = true};
 }
 
-// A gain in the medians may not be one of all steps, or of the wall clock.
+// A gain in the medians may not be one of all steps, or of the wall clock: in any repeat.
 void doubt_medians(const Subject& base, const RungJudgement& base_rung, const Subject& of, RungJudgement& rung) {
-  const MeasuredRun &a = base.runs.front(), &b = of.runs.front();
-  add_flag(rung, doubt_median(factor_over(base_rung, rung), {*a.run, *a.summary, *a.series},
-                              {*b.run, *b.summary, *b.series}));
+  const double factor = factor_over(base_rung, rung);
+  for (const MeasuredRun& b : of.runs)
+    for (const MeasuredRun& a : base.runs) {
+      std::optional<Flag> flag = doubt_median(factor, {*a.run, *a.summary, *a.series}, {*b.run, *b.summary, *b.series});
+      if (flag) return add_flag(rung, of_repeat(*std::move(flag), b, of));
+    }
 }
 
 void doubt_place(const Subject& base, const Subject& subject, RungJudgement& rung) {

@@ -72,6 +72,32 @@ TEST_F(Rungs, AFactorOfAThousandBetweenFilesIsOneOfUnits) {
   EXPECT_EQ(flag(measured(1000)), "") << "our own timer has one unit";
 }
 
+TEST_F(Rungs, AnyRepeatThatStallsDoubtsAGainOfTheMedians) {
+  for (stepladder::Run& run : runs_) run.source = "import", run.status = RunStatus::finished;
+  series_[1] = {};
+  for (std::int64_t step = 1; step <= 60; ++step)
+    series_[1].append({.step = step,
+                       .loss = 3 - 0.01 * static_cast<double>(step),
+                       .dt_ms = 80 + 0.0131 * static_cast<double>(step * 37 % 101),
+                       .tokens = 1000});
+  Series stalling = series_[1];
+  for (std::size_t i = 0; i < stalling.size(); ++i)
+    if (i % 5 > 2) stalling.dt_ms[i] += 85;
+  summaries_[1] = summarise(series_[1], -1, 1000);
+  const Summary of_stalling = summarise(stalling, -1, 1000);
+  stepladder::Run second = runs_[1];
+  second.id = 9;
+  second.repeat = 1;
+  const auto trust = [&] { return judge_rungs(measured_, {})[1].trust; };
+  EXPECT_EQ(trust(), Trust::trusted);
+  measured_.push_back({&second, &of_stalling, &stalling});
+  EXPECT_EQ(trust(), Trust::doubtful);
+  const RungJudgement rung = judge_rungs(measured_, {})[1];
+  const auto flag = std::ranges::find(rung.flags, FlagId::uneven_steps, &Flag::id);
+  ASSERT_NE(flag, rung.flags.end());
+  EXPECT_TRUE(flag->why.starts_with("Repeat 2: By the median")) << flag->why;
+}
+
 TEST_F(Rungs, CopiesOfAFileCountAsOneRun) {
   std::list<stepladder::Run> copies;
   for (int rung = 0; rung < 2; ++rung) {
