@@ -145,10 +145,18 @@ Subject without_disturbed(Subject subject) {
   return subject;
 }
 
+// Whether its log just ends. The times of its steps are as good as any; its loss is one of an earlier step.
+bool is_cut_log(const MeasuredRun& run) {
+  constexpr std::int64_t fewest = 8;
+  const Summary& of = *run.summary;
+  return run.run->status == RunStatus::interrupted && !was_cut_short(*run.run) &&
+         of.steps - of.warmup_steps - of.untimed_steps >= fewest;
+}
+
 // Whether a repeat was stopped or has not ended. One whose loss became NaN or infinite counts all the same, since it
 // shows that the rung can diverge.
 bool is_unfinished(const MeasuredRun& run) {
-  return run.run->status != RunStatus::finished && run.summary->nonfinite_steps == 0;
+  return run.run->status != RunStatus::finished && !is_cut_log(run) && run.summary->nonfinite_steps == 0;
 }
 
 // The subject without the repeats that didn't finish, if one did: they have fewer steps, or none.
@@ -190,12 +198,13 @@ void note_copies(std::size_t copies, RungJudgement& rung) {
       flag.why += fmt::format(" {} runs have the same figures to the last digit, so they count as one.", copies + 1);
 }
 
-// Counts the finished repeats or, if there are none, all of them.
+// Counts the finished repeats and cut logs or, if there are none, all of them.
 int count_repeats(const Subject& subject) {
-  const auto finished =
-      std::ranges::count_if(subject.runs,
-                            [](const MeasuredRun& run) { return run.run->status == RunStatus::finished; }) +
-      std::ssize(subject.siblings);
+  const auto finished = std::ranges::count_if(subject.runs,
+                                              [](const MeasuredRun& run) {
+                                                return run.run->status == RunStatus::finished || is_cut_log(run);
+                                              }) +
+                        std::ssize(subject.siblings);
   return static_cast<int>(finished > 0 ? finished : std::ssize(subject.runs));
 }
 
@@ -353,9 +362,12 @@ Sample sample_of(const Subject& subject) {
   return sample_of(subject.runs.front(), all, subject.runs.size());
 }
 
+// Without those of logs that just end, unless all do.
 std::vector<LossRun> losses_of(const std::vector<MeasuredRun>& runs) {
   std::vector<LossRun> losses;
-  for (const MeasuredRun& run : runs) losses.push_back({run.run, run.series});
+  const bool are_all_cut = std::ranges::all_of(runs, is_cut_log);
+  for (const MeasuredRun& run : runs)
+    if (are_all_cut || !is_cut_log(run)) losses.push_back({run.run, run.series});
   return losses;
 }
 

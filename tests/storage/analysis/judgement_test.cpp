@@ -98,6 +98,33 @@ TEST_F(Rungs, AnyRepeatThatStallsDoubtsAGainOfTheMedians) {
   EXPECT_TRUE(flag->why.starts_with("Repeat 2: By the median")) << flag->why;
 }
 
+TEST_F(Rungs, ALogThatJustEndsTellsTheSpeedButNoLoss) {
+  for (stepladder::Run& run : runs_) run.source = "import", run.status = RunStatus::finished;
+  Series series;
+  for (std::int64_t step = 1; step <= 20; ++step)
+    series.append({.step = step, .loss = 9, .dt_ms = 52 + 0.01 * static_cast<double>(step % 3), .tokens = 1000});
+  const Summary summary = summarise(series, -1, 1000);
+  stepladder::Run cut = runs_[1];
+  cut.id = 9;
+  cut.repeat = 1;
+  cut.status = RunStatus::interrupted;
+  const LossParity alone = judge_rungs(measured_, {})[1].loss;
+  measured_.push_back({&cut, &summary, &series});
+  const RungJudgement rung = judge_rungs(measured_, {})[1];
+  EXPECT_EQ(rung.count.counted(), 2);
+  EXPECT_NEAR(rung.step_ms(), 51, 0.1);
+  EXPECT_EQ(rung.loss.tail_gap, alone.tail_gap);
+  EXPECT_EQ(std::ranges::count(rung.flags, FlagId::not_repeated, &Flag::id), 0);
+  cut.source = "launched";
+  EXPECT_EQ(judge_rungs(measured_, {})[1].count.unfinished, 1);
+  cut.source = "import";
+  series = {};
+  for (std::int64_t step = 1; step <= 8; ++step) series.append({.step = step, .loss = 9, .dt_ms = 52, .tokens = 1000});
+  const Summary few = summarise(series, -1, 1000);
+  measured_.back().summary = &few;
+  EXPECT_EQ(judge_rungs(measured_, {})[1].count.unfinished, 1) << "too few steps";
+}
+
 TEST_F(Rungs, CopiesOfAFileCountAsOneRun) {
   std::list<stepladder::Run> copies;
   for (int rung = 0; rung < 2; ++rung) {
