@@ -75,7 +75,8 @@ Json target_json(const std::optional<TargetReached>& target) {
   return {{"step", target->step},
           {"seconds", number(target->seconds)},
           {"tokens", number(target->tokens)},
-          {"by", target->by_validation ? "val_loss" : "loss"}};
+          {"by", target->by_validation ? "val_loss" : "loss"},
+          {"once", target->once}};
 }
 
 // The loss that a run was judged by, and what it needed; the latter is null if it never reached the target.
@@ -84,7 +85,9 @@ Json reached_json(RunId run, const std::optional<TargetReached>& target) {
 }
 
 std::string target_text(const TargetReached& target) {
-  const std::string by = target.by_validation ? "val loss" : "median of five losses";
+  const std::string by = target.once            ? "val loss, once: no later one confirms it"
+                         : target.by_validation ? "val loss"
+                                                : "median of five losses";
   if (target.step == 0) return "target: not reached (" + by + ")";
   return "target: reached (" + by + ") at step " + grouped(target.step) +
          (is_missing(target.seconds) ? "" : ", after " + duration_text(target.seconds)) +

@@ -114,16 +114,15 @@ std::string answer_text(const SpeedupConfirmation& confirmation) {
          ci95_text(answer.speedup.ci95) + "\n" + answer.reason + "\n";
 }
 
-// What forbids to call the factor a gain although it is one: the loss or the steps gave way. Empty: nothing.
-std::string loss_guard(RunStore& store, const Run& base, const Run& run) {
+// What forbids to call the factor a gain although it is one: the loss or the steps gave way.
+DoubtedGain loss_guard(RunStore& store, const Run& base, const Run& run) {
   const auto side_of = [&](const Run& asked) {
     std::vector<Run> runs = other_finished_repeats(store, asked);
     runs.insert(runs.begin(), asked);
     return load_runs(store, runs);
   };
   const std::vector<LoadedRun> before = side_of(base), after = side_of(run);
-  const DoubtedGain found = doubt_of(measured(before), measured(after), load_run_context(&store).hardware, true);
-  return found.doubt == RunDoubt::guard ? "Not a gain: " + found.reason + "." : "";
+  return doubt_of(measured(before), measured(after), load_run_context(&store).hardware, true);
 }
 
 int confirm(const ConfirmOptions& options, const CommonOptions& common) {
@@ -149,7 +148,13 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
   session.confirm(question);
   follow_rounds(session);
   const bool is_speed = !question.metric && !interrupted();
-  const std::string loss = is_speed ? loss_guard(session.store(), base, run) : "";
+  const DoubtedGain guard = is_speed ? loss_guard(session.store(), base, run) : DoubtedGain{};
+  const bool is_guarded = guard.doubt == RunDoubt::guard;
+  const bool is_trusted = session.confirmation()->answer().speedup.worst() == Trust::trusted;
+  const std::string loss = is_guarded ? "Not a gain: " + guard.reason + "."
+                           : guard.doubt == RunDoubt::cannot_tell && is_trusted
+                               ? "Whether the loss stayed the same isn't known: " + guard.reason + "."
+                               : "";
   // An earlier `confirm` looked at its runs; nobody has stored how often.
   const std::string looks =
       runs_before > 2 ? fmt::format("It began with {} runs of each; looks at these before aren't counted.", runs_before)
@@ -166,7 +171,7 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
         return notes_text(answer_text(*session.confirmation()) + loss + (loss.empty() ? "" : "\n") + looks +
                           (looks.empty() ? "" : "\n"));
       });
-  return exit_status(*session.confirmation(), !loss.empty());
+  return exit_status(*session.confirmation(), is_guarded);
 }
 
 }  // namespace

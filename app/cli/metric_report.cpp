@@ -12,6 +12,8 @@
 #include "app/cli/report.h"
 #include "app/cli/table.h"
 #include "app/exit_status.h"
+#include "app/runs/excerpt.h"
+#include "app/runs/loaded_runs.h"
 #include "app/text/format.h"
 #include "app/text/text_table.h"
 #include "app/text/verdict_text.h"
@@ -182,9 +184,16 @@ std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> 
   if (lacking == compared.end()) {
     const MetricRules rules{.direction = lower ? Direction::lower : direction_of(compared), .noise_floor = noise_floor};
     const std::vector<double> base = last_values(store, runs.front(), name);
-    for (MetricOfRun& each : std::span(compared).subspan(1))
-      if (!(each.run.ladder && each.run.ladder == runs.front().ladder && each.run.rung == runs.front().rung))
-        each.judged = judge_metric(base, last_values(store, each.run, name), rules);
+    const auto load = [&](const Run& run) { return load_run(store, run, most_steps_of_each(runs.size())); };
+    const std::optional<LoadedRun> first = loss_name(name).is_loss ? std::optional(load(runs.front())) : std::nullopt;
+    for (MetricOfRun& each : std::span(compared).subspan(1)) {
+      if (each.run.ladder && each.run.ladder == runs.front().ladder && each.run.rung == runs.front().rung) continue;
+      each.judged = judge_metric(base, last_values(store, each.run, name), rules);
+      if (!first) continue;
+      const LoadedRun other = load(each.run);
+      each.doubt = metric_doubt(name, {&first->run, &first->series}, {&other.run, &other.series});
+      if (!each.doubt.empty()) each.judged.verdict = MetricVerdict::cannot_tell, each.judged.needed_runs = 0;
+    }
     return compared;
   }
   std::set<std::string> known;
@@ -225,6 +234,7 @@ Json compared_metrics_json(std::span<const MetricOfRun> compared, const std::str
     row["verdict"] = is_base ? Json() : Json(to_string(each.judged.verdict));
     row["repeats"] = is_base ? Json() : Json(each.judged.runs);
     row["needed_runs"] = count_or_null(each.judged.needed_runs);
+    row["doubt"] = text_or_null(each.doubt);
     runs.push_back(std::move(row));
   }
   std::string unit;
@@ -248,7 +258,10 @@ std::string compared_metrics_text(std::span<const MetricOfRun> compared) {
                     is_base ? "-" : std::string(verdict_word(each.judged.verdict)), value_text(figures.lowest),
                     value_text(figures.highest), value_text(figures.median)});
   }
-  return table(rows, {true, false, true, true, true, true, false, true, true, true});
+  std::string doubts;
+  for (const MetricOfRun& each : compared)
+    if (!each.doubt.empty()) doubts += fmt::format("run {}: nothing follows from it: {}\n", each.run.id, each.doubt);
+  return table(rows, {true, false, true, true, true, true, false, true, true, true}) + notes_text(doubts);
 }
 
 void write_metrics_csv(RunStore& store, std::span<const Run> runs, MetricRows rows, const Sink& sink) {

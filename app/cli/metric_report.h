@@ -24,6 +24,7 @@ struct MetricOfRun {
   Run run;
   std::optional<MetricAndFigures> metric;  // unset if the run has none of this name
   MetricComparison judged;                 // its last values and those of its rung's other finished runs, likewise
+  std::string doubt = {};                  // why nothing follows from them; then the verdict is `cannot_tell`
 };
 // `lower`: lower values are better; else the metric's own direction counts. Throws UsageError for a run that lacks the
 // metric, with the names that the runs have.

@@ -38,11 +38,8 @@ struct SweepOptions {
 };
 
 Json figure_json(const SweptFigure& figure) {
-  return {{"mean", number(figure.mean)},
-          {"low", number(figure.low)},
-          {"high", number(figure.high)},
-          {"runs", figure.runs},
-          {"left_out", figure.left_out}};
+  return {{"mean", number(figure.mean)}, {"low", number(figure.low)},   {"high", number(figure.high)},
+          {"runs", figure.runs},         {"left_out", figure.left_out}, {"once", figure.once}};
 }
 
 // The best combination, and its figure corrected for having been picked.
@@ -56,7 +53,8 @@ Json best_json(const SweepResults& results, const SweepResultKind& kind) {
           {"mean", number(results.rungs[static_cast<std::size_t>(place)].of(kind.result).mean)},
           {"corrected", number(picked.corrected)},
           {"ci95", interval_json(picked.ci95)},
-          {"spread_from", text_or_null(std::string(to_string(picked.spread_from)))}};
+          {"spread_from", text_or_null(std::string(to_string(picked.spread_from)))},
+          {"trust", to_string(results.rungs[static_cast<std::size_t>(place)].trust)}};
 }
 
 // The names of the columns: seeds are repeats, not combinations.
@@ -104,7 +102,8 @@ void add_figure(std::vector<std::string>& row, const SweptRung& rung, const Swee
                            : std::to_string(figure.left_out) + (kind.needs_target() ? " never" : " NaN or infinite");
   row.push_back(figure.runs == 0 && !left_out.empty()
                     ? left_out
-                    : kind.text(figure.mean) + (left_out.empty() ? "" : ", " + left_out));
+                    : kind.text(figure.mean) + (left_out.empty() ? "" : ", " + left_out) +
+                          (figure.once > 0 ? fmt::format(", {} once", figure.once) : ""));
   row.push_back(figure.low < figure.high ? kind.text(figure.low) + " - " + kind.text(figure.high) : "-");
 }
 
@@ -134,13 +133,13 @@ std::string sweep_table(const std::vector<LoadedRun>& runs, const SweepResults& 
 }
 
 SweepResults results_of(const std::vector<LoadedRun>& runs, const std::vector<SweptValue>& swept, double target_loss,
-                        const SpreadTable& spreads) {
+                        const HardwareTable& hardware) {
   std::vector<SweptRun> measured;
   for (const LoadedRun& run : runs) {
     measured.push_back({.run = &run.run, .summary = &run.summary});
     if (!is_missing(target_loss) && !run.is_excerpt()) measured.back().target = reach(run.run, run.series, target_loss);
   }
-  return sweep_results(measured, names_of(swept), spreads);
+  return sweep_results(measured, names_of(swept), hardware);
 }
 
 // The recipe with these stages, which this machine must have.
@@ -156,7 +155,7 @@ void print_sweep(RunStore& store, const Ladder& ladder, const std::vector<Loaded
                  const std::vector<SweptValue>& swept, const SweepOptions& options, const CommonOptions& common,
                  const std::filesystem::path& database) {
   const RunContext context = load_run_context(&store);
-  const SweepResults results = results_of(runs, swept, options.target_loss, context.hardware.spreads);
+  const SweepResults results = results_of(runs, swept, options.target_loss, context.hardware);
   print_as(
       common, [&] { return sweep_json(ladder_json(ladder, runs, planned, database, context), runs, swept, results); },
       [&] { return sweep_table(runs, results); });

@@ -123,6 +123,17 @@ FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Column& column) {
   return overview ? curve_of(loaded, x, *overview, [&](double value) { return shown(value, 0); }) : curve;
 }
 
+// A curve of times that can't be trusted says so.
+std::string timed_label(const StudyRung& rung) {
+  return rung.label + (rung.is_trusted() ? "" : ", " + std::string(to_string(rung.judged.trust)));
+}
+
+void note_doubts(Figure& figure, const Study& study) {
+  for (const StudyRung& rung : study.rungs)
+    for (const Flag& flag : rung.judged.flags)
+      if (flag.trust() != Trust::trusted) figure.caption.push_back(rung.label + ": " + flag.why);
+}
+
 void add_curves(Figure& figure, const Study& study, XAxis x, const Column& column) {
   std::size_t left_out = 0;
   for (const LoadedRun& loaded : study.runs) {
@@ -134,7 +145,7 @@ void add_curves(Figure& figure, const Study& study, XAxis x, const Column& colum
       continue;
     }
     const bool first = rung.first == &loaded;
-    curve.label = rung.label;
+    curve.label = column.quantity == Quantity::dt_ms || x == XAxis::time ? timed_label(rung) : rung.label;
     curve.style = static_cast<int>(&rung - study.rungs.data());
     curve.is_thin = !first;
     curve.in_legend = first;
@@ -215,6 +226,7 @@ Figure times_over_steps(const Study& study, XAxis x, std::string title, std::str
       curves_over_steps(study, x, std::move(title), std::move(y_label), {Quantity::dt_ms, std::move(value)});
   figure.y.from_zero = true;
   if (needs_log_axis(figure.curves, false, most_on_linear_axis)) use_log_axis(figure.y);
+  note_doubts(figure, study);
   figure.caption.push_back(timing_line(study));
   add_common_caption(figure, study);
   return figure;
@@ -375,7 +387,7 @@ Figure ecdf_figure(const Study& study) {
     std::ranges::sort(values);
     const StudyRung& rung = study.rung_of(loaded.run);
     const bool first = rung.first == &loaded;
-    FigureCurve curve{.label = rung.label,
+    FigureCurve curve{.label = timed_label(rung),
                       .style = static_cast<int>(&rung - study.rungs.data()),
                       .is_thin = !first,
                       .is_stairs = true,
@@ -392,6 +404,7 @@ Figure ecdf_figure(const Study& study) {
   }
   if (needs_log_axis(figure.curves, true, 5)) use_log_axis(figure.x);
   figure.caption.push_back("Empirical distribution: the share of a run's steady steps that took at most this long.");
+  note_doubts(figure, study);
   figure.caption.push_back(timing_line(study));
   add_common_caption(figure, study);
   return figure;

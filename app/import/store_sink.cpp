@@ -68,6 +68,12 @@ void StoreSink::metric(const Metric& metric, std::span<const MetricPoint> points
   if (points_in_memory_ >= points_in_memory) write();
 }
 
+void StoreSink::machine(const SystemMetrics& sample) {
+  machine_.push_back(sample);
+  machine_.back().run = std::ssize(runs_) - 1;
+  if (machine_.size() >= steps_in_memory) write();
+}
+
 void StoreSink::end_run(const Run& run) {
   Run& row = runs_.back();
   const RunId id = row.id;
@@ -231,6 +237,15 @@ bool StoreSink::write_next() {
     const auto piece = rest.first(static_cast<std::size_t>(end - rest.begin()));
     store_->append_steps(runs_[static_cast<std::size_t>(rest.front().run)].id, piece);
     written_steps_ += piece.size();
+  } else if (written_machine_ < machine_.size()) {
+    std::vector<RunEvent> events;
+    const std::size_t end = std::min(machine_.size(), written_machine_ + std::size_t{steps_in_a_piece});
+    for (; written_machine_ < end; ++written_machine_) {
+      SystemMetrics sample = machine_[written_machine_];
+      sample.run = runs_[static_cast<std::size_t>(sample.run)].id;
+      events.emplace_back(std::move(sample));
+    }
+    store_->apply(events);
   } else if (!metrics_.empty()) {  // after the steps, whose times they share
     write_next_points();
   } else if (!changed_.empty()) {
@@ -256,7 +271,8 @@ void StoreSink::write_next_points() {
 void StoreSink::write() {
   store_->in_slices([this] { return write_next(); });
   steps_.clear();
-  written_steps_ = 0;
+  machine_.clear();
+  written_steps_ = written_machine_ = 0;
   points_in_memory_ = 0;
 }
 

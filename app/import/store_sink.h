@@ -26,6 +26,7 @@ class StoreSink : public ImportSink {
   void begin_run(const Run& run) override;
   void step(const StepRecord& record) override;
   void metric(const Metric& metric, std::span<const MetricPoint> points) override;
+  void machine(const SystemMetrics& sample) override;
   void end_run(const Run& run) override;
   void ladder(const Ladder& ladder, std::span<const int> rungs) override;
   void tries(StoredTries&& tries) override;
@@ -63,10 +64,12 @@ class StoreSink : public ImportSink {
   RunStore* store_ = nullptr;
   const double imported_at_ = unix_now();
   std::vector<Run> runs_;
-  std::size_t created_ = 0;           // how many of them are in the file; these have their ids
-  std::vector<std::size_t> changed_;  // of those, the ones whose facts have changed since
-  std::vector<StepRecord> steps_;     // not yet written; their `run` is an index in runs_
-  std::size_t written_steps_ = 0;     // of these
+  std::size_t created_ = 0;             // how many of them are in the file; these have their ids
+  std::vector<std::size_t> changed_;    // of those, the ones whose facts have changed since
+  std::vector<StepRecord> steps_;       // not yet written; their `run` is an index in runs_
+  std::size_t written_steps_ = 0;       // of these
+  std::vector<SystemMetrics> machine_;  // not yet written, likewise
+  std::size_t written_machine_ = 0;     // of these
   std::map<std::pair<std::size_t, std::string>, LoggedMetric> metrics_;  // not yet written, by place in runs_ and name
   std::size_t points_in_memory_ = 0;
   std::vector<std::pair<std::string, std::string>> views_;  // name and content, as the file has them

@@ -113,7 +113,7 @@ RunSpread known_spread(std::span<const SweptRun> runs, const SweepResultKind& ki
 }
 
 // What went wrong with a combination's runs: one diverged or failed, or all were stopped.
-std::string trouble_of(const std::vector<const SweptRun*>& runs) {
+std::string trouble_of(const std::vector<const SweptRun*>& runs, bool are_cut) {
   const auto words = [&](std::string_view word, auto&& is_so) {
     const auto count = std::ranges::count_if(runs, is_so);
     const bool is_all = count == std::ssize(runs);
@@ -125,8 +125,19 @@ std::string trouble_of(const std::vector<const SweptRun*>& runs) {
   std::string text = words("NaN", [](const SweptRun* run) { return run->summary->nonfinite_steps > 0; });
   if (text.empty()) text = words("failed", has(RunStatus::failed));
   for (const RunStatus status : {RunStatus::interrupted, RunStatus::stopped})
-    if (text.empty() && std::ranges::all_of(runs, has(status))) text = to_string(status);
+    if (text.empty() && !(are_cut && status == RunStatus::interrupted) && std::ranges::all_of(runs, has(status)))
+      text = to_string(status);
   return text;
+}
+
+void take_trust(SweptRung& rung, const SweptRun& run, const HardwareTable& hardware) {
+  if (is_missing(rung.tokens) && run.run->tokens_per_step > 0)
+    rung.tokens = static_cast<double>(run.run->tokens_per_step * run.summary->last_step);
+  for (const Flag& flag : flags_of(*run.run, *run.summary, 1, hardware)) {
+    if (flag.trust() <= rung.trust) continue;
+    rung.trust = flag.trust();
+    rung.doubt = kind_of(flag.id).title;
+  }
 }
 
 }  // namespace
@@ -201,23 +212,31 @@ nlohmann::ordered_json recipe_value(const Run& run, const std::string& name) {
 }
 
 SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std::string>& names,
-                           const SpreadTable& spreads) {
+                           const HardwareTable& hardware) {
   SweepResults results{.names = names, .rungs = {}};
   std::map<int, std::vector<const SweptRun*>> by_rung;
   std::array<RunSpread, sweep_result_count> repeats;
   std::array<std::vector<BySeed>, sweep_result_count> by_seed;
   for (const SweptRun& run : runs) by_rung[run.run->rung].push_back(&run);
+  const auto is_finished = [](const SweptRun& run) { return run.run->status == RunStatus::finished; };
+  results.are_cut = std::ranges::none_of(runs, is_finished);
+  const auto counts = [&](const SweptRun& run) {
+    return is_finished(run) ||
+           (results.are_cut && run.run->status == RunStatus::interrupted && !was_cut_short(*run.run));
+  };
   for (const auto& [number, own] : by_rung) {
     SweptRung& rung = results.rungs.emplace_back();
     rung.rung = number;
     rung.runs = own.size();
-    rung.trouble = trouble_of(own);
+    rung.trouble =
+        trouble_of(own, results.are_cut && std::ranges::any_of(own, [&](const SweptRun* run) { return counts(*run); }));
     for (const std::string& name : names) rung.values.push_back(recipe_value(*own.front()->run, name));
     std::array<std::vector<double>, sweep_result_count> values;
     for (std::vector<BySeed>& each : by_seed) each.emplace_back();
     for (const SweptRun* run : own) {
-      if (run->run->status != RunStatus::finished) continue;
-      ++rung.finished;
+      if (!counts(*run)) continue;
+      rung.finished += is_finished(*run) ? 1 : 0;
+      take_trust(rung, *run, hardware);
       const std::string seed = value_text(recipe_value(*run->run, "seed"));
       for (const SweepResultKind& kind : sweep_result_kinds()) {
         const auto i = static_cast<std::size_t>(kind.result);
@@ -227,6 +246,9 @@ SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
       rung.figures[i] = figure_of(values[i]);
+      if (sweep_result_kinds()[i].needs_target())
+        rung.figures[i].once = static_cast<int>(std::ranges::count_if(
+            own, [&](const SweptRun* run) { return counts(*run) && run->target && run->target->once; }));
       repeats[i] = pooled(repeats[i], spread_around(rung.figures[i].mean, values[i]));
     }
   }
@@ -237,10 +259,10 @@ SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std
       const SweptFigure& figure = results.rungs[k].figures[i];
       // Losses of one seed are copies.
       const std::size_t seeds = kind.is_loss ? by_seed[i][k].size() : static_cast<std::size_t>(figure.runs);
-      candidates.push_back({results.rungs[k].trouble.empty() ? figure.mean : missing,
+      candidates.push_back({results.may_be_best(results.rungs[k], kind.result) ? figure.mean : missing,
                             std::min(seeds, static_cast<std::size_t>(figure.runs))});
     }
-    const RunSpread of_runs = repeats[i].known() ? repeats[i] : known_spread(runs, kind, candidates, spreads);
+    const RunSpread of_runs = repeats[i].known() ? repeats[i] : known_spread(runs, kind, candidates, hardware.spreads);
     RunSpread spread = spread_beside_seeds(by_seed[i]);
     if (!spread.known()) spread = of_runs;
     results.picked[i] = picked_best(candidates, kind.higher_is_better, spread, of_runs);
@@ -253,13 +275,17 @@ bool SweepResults::has(SweepResult result) const {
       rungs, [&](const SweptRung& rung) { return rung.of(result).runs + rung.of(result).left_out > 0; });
 }
 
+bool SweepResults::may_be_best(const SweptRung& rung, SweepResult result) const {
+  return rung.trouble.empty() && !(kind_of(result).is_timed() && rung.trust == Trust::impossible);
+}
+
 std::vector<std::size_t> SweepResults::ranked(SweepResult result) const {
   std::vector<std::size_t> order(rungs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t place) {
     const double mean = rungs[place].of(result).mean;
     const bool has_none = is_missing(mean);
-    return std::tuple(!rungs[place].trouble.empty(), has_none,
+    return std::tuple(!may_be_best(rungs[place], result), has_none,
                       has_none                           ? 0
                       : kind_of(result).higher_is_better ? -mean
                                                          : mean);
@@ -271,7 +297,7 @@ int SweepResults::best(SweepResult result) const {
   const std::vector<std::size_t> order = ranked(result);
   if (order.empty()) return -1;
   const SweptRung& first = rungs[order.front()];
-  return is_missing(first.of(result).mean) || !first.trouble.empty() ? -1 : static_cast<int>(order.front());
+  return is_missing(first.of(result).mean) || !may_be_best(first, result) ? -1 : static_cast<int>(order.front());
 }
 
 std::string value_text(const nlohmann::ordered_json& value) {
@@ -302,9 +328,7 @@ std::string picked_text(const PickedBest& picked, const SweepResultKind& kind) {
          " may be as good: expect about " + kind.text(picked.corrected) + " when it is trained again.";
 }
 
-}  // namespace
-
-std::string best_text(const SweepResults& results, SweepResult result) {
+std::string best_of(const SweepResults& results, SweepResult result) {
   const SweepResultKind& kind = kind_of(result);
   const int place = results.best(result);
   const auto known =
@@ -328,6 +352,28 @@ std::string best_text(const SweepResults& results, SweepResult result) {
   if (others.size() == 1) text += " The range of " + others.front() + " overlaps it.";
   if (others.size() > 1) text += " The ranges of " + std::to_string(others.size()) + " others overlap it.";
   return text;
+}
+
+// What being the best doesn't show.
+std::string doubt_of_best(const SweepResults& results, const SweptRung& best, const SweepResultKind& kind) {
+  std::string text;
+  if (kind.is_timed() && best.trust != Trust::trusted)
+    text = fmt::format(" Its times are {}: {}.", to_string(best.trust), best.doubt);
+  if (best.of(kind.result).once > 0) text += " It reached the loss once: no later evaluation confirms it.";
+  const auto is_other = [&](const SweptRung& rung) { return std::abs(rung.tokens / best.tokens - 1) > 0.01; };
+  if (kind.is_loss && std::ranges::any_of(results.rungs, is_other))
+    text += " The combinations trained on other numbers of tokens, which moves the loss too.";
+  if (kind.is_loss && results.are_cut) text += " All of their logs end before the steps that they announce.";
+  return text;
+}
+
+}  // namespace
+
+std::string best_text(const SweepResults& results, SweepResult result) {
+  const std::string text = best_of(results, result);
+  if (text.empty()) return "";
+  const SweptRung& best = results.rungs[static_cast<std::size_t>(results.best(result))];
+  return text + doubt_of_best(results, best, kind_of(result));
 }
 
 SweepLines sweep_lines(const SweepResults& results, SweepResult result, const std::string& against) {

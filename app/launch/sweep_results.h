@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "storage/analysis/compare.h"
+#include "storage/analysis/plausibility.h"
 #include "storage/analysis/summary.h"
 #include "storage/analysis/verdict/picked_best.h"
 #include "storage/by_enum.h"
@@ -47,6 +48,10 @@ struct SweepResultKind {
   bool higher_is_better = false;
 
   bool needs_target() const { return result >= SweepResult::target_steps; }
+  bool is_timed() const {
+    return result == SweepResult::tokens_per_s || result == SweepResult::dt_ms_median ||
+           result == SweepResult::target_seconds;
+  }
   std::string text(double value) const;  // for people, without the unit; "-" if missing
 };
 const std::array<SweepResultKind, sweep_result_count>& sweep_result_kinds();
@@ -66,6 +71,7 @@ struct SweptFigure {
   double high = missing;
   int runs = 0;      // that have a finite value
   int left_out = 0;  // runs with NaN or infinity, or that never reached the target
+  int once = 0;      // runs that reached it by their last evaluation alone
 };
 SweptFigure figure_of(std::span<const double> values);  // missing values don't count; infinities and NaN are excluded
 
@@ -75,7 +81,10 @@ struct SweptRung {
   std::vector<nlohmann::ordered_json> values;  // of the swept names; as the recipe has them
   std::size_t runs = 0;
   std::size_t finished = 0;
-  std::string trouble;  // "NaN", "1 of 3 failed"; empty: none. Such a combination is never the best
+  std::string trouble;           // "NaN", "1 of 3 failed"; empty: none. Such a combination is never the best
+  Trust trust = Trust::trusted;  // the worst of its finished runs'; an impossible one is never the best by its times
+  std::string doubt;             // the flag behind it: "Timed without device sync"
+  double tokens = missing;       // that its first finished run trained on
   std::array<SweptFigure, sweep_result_count> figures;
 
   const SweptFigure& of(SweepResult result) const { return figures[static_cast<std::size_t>(result)]; }
@@ -85,18 +94,21 @@ struct SweepResults {
   std::vector<SweptRung> rungs;
 
   std::array<PickedBest, sweep_result_count> picked;
+  bool are_cut = false;  // none finished; runs whose logs just end count instead
 
   bool has(SweepResult result) const;  // whether any rung has a value of it
-  // The places of the rungs, the best mean first; those without one, then those in trouble are last.
+  bool may_be_best(const SweptRung& rung, SweepResult result) const;
+  // The places of the rungs, the best mean first; those without one, then those that can't be the best are last.
   std::vector<std::size_t> ranked(SweepResult result) const;
   int best(SweepResult result) const;  // the first of these; -1: none has a mean
 };
-// The spread between runs is that of the combinations' repeats, else the one that `spreads` has for such runs.
+// The spread between runs is that of the combinations' repeats, else the one that `hardware` has for such runs.
 SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std::string>& names,
-                           const SpreadTable& spreads);
+                           const HardwareTable& hardware);
 
 // "Lowest at lr 0.001: 3.2100 (3.1900 - 3.2300, 3 runs). 4 of the 11 others may be as good: expect about 3.2235 when it
-// is trained again." Empty for fewer than two rungs with a value.
+// is trained again." Then what it doesn't show: times that are doubtful, losses after other numbers of tokens. Empty
+// for fewer than two rungs with a value.
 std::string best_text(const SweepResults& results, SweepResult result);
 
 // A combination in words: "lr 0.001, batch 8"; skips the name `without`.

@@ -78,9 +78,12 @@ DoubtedGain doubt_of_loss(std::span<const MeasuredRun> before, std::span<const M
     return guard("the loss isn't finite");
   if (loss.verdict == LossVerdict::diverged) return guard("the loss diverges");
   if (loss.verdict == LossVerdict::worse) return guard(fmt::format("the loss is worse by {:.4g} nats", loss.tail_gap));
-  const std::vector<std::int64_t> steps_before = steps_of(before), steps = steps_of(after);
-  if (!steps_before.empty() && !steps.empty() && std::ranges::max(steps) < std::ranges::min(steps_before))
-    return guard("it trains for " + plural(std::ranges::max(steps), "step") + ", and the other side for " +
+  const std::vector<std::int64_t> steps_before = steps_of(before);
+  std::vector<std::int64_t> steps = steps_of(after);
+  std::ranges::sort(steps);
+  const std::int64_t usual = steps.empty() ? 0 : steps[(steps.size() - 1) / 2];  // one whole run hides no short ones
+  if (!steps_before.empty() && !steps.empty() && usual < std::ranges::min(steps_before))
+    return guard("it trains for " + plural(usual, "step") + ", and the other side for " +
                  plural(std::ranges::min(steps_before), "step"));
   if (!has_loss(before))
     return {.doubt = RunDoubt::none, .reason = {}, .note = "no loss is printed, so nobody knows whether it stayed"};

@@ -415,25 +415,28 @@ void TrySeriesRunner::check_guards(std::int64_t during, std::int64_t state, TryA
 }
 
 void TrySeriesRunner::check_runs(std::int64_t during, std::int64_t state, TryAnswer& answer) const {
-  std::vector<LoadedRun> before, after, first;
-  for (const TryRun& run : runs_) {
-    const bool is_first = run.during == 0 && during > 0;
-    if ((run.during != during && !is_first) || run.run == 0 || is_missing(run.value)) continue;
-    const auto row = store_->run(run.run);
-    if (!row) continue;
-    std::vector<LoadedRun>& side = is_first ? first : run.state == state ? after : before;
-    side.push_back(load_run(*store_, *row, most_steps_of_each(20)));
-  }
+  const auto load = [&](auto&& is_asked) {
+    std::vector<LoadedRun> loaded;
+    for (const TryRun& run : runs_) {
+      if (!is_asked(run) || run.run == 0 || is_missing(run.value)) continue;
+      if (const auto row = store_->run(run.run)) loaded.push_back(load_run(*store_, *row, most_steps_of_each(20)));
+    }
+    return loaded;
+  };
+  const auto before = load([&](const TryRun& run) { return run.during == during && run.state != state; });
+  const auto after = load([&](const TryRun& run) { return run.during == during && run.state == state; });
   if (before.empty() || after.empty()) return;
   const HardwareTable hardware = load_run_context(store_).hardware;
   DoubtedGain found = doubt_of(measured(before), measured(after), hardware, takes_time(plan_.figure));
   // Losses that gave way a little with each keep.
-  if (found.doubt == RunDoubt::none && !first.empty())
-    if (DoubtedGain since = doubt_of(measured(first), measured(after), hardware, takes_time(plan_.figure));
-        since.doubt == RunDoubt::guard) {
+  if (found.doubt == RunDoubt::none && during > 0) {
+    if (first_runs_.empty()) first_runs_ = load([](const TryRun& run) { return run.during == 0; });
+    if (DoubtedGain since = doubt_of(measured(first_runs_), measured(after), hardware, takes_time(plan_.figure));
+        !first_runs_.empty() && since.doubt == RunDoubt::guard) {
       since.reason = "against the state that the series began with, " + since.reason;
       found = std::move(since);
     }
+  }
   if (found.doubt == RunDoubt::none) {
     if (!found.note.empty()) answer.reason += "; " + found.note;
     return;

@@ -10,6 +10,7 @@
 
 #include "app/exit_status.h"
 #include "app/host/held_folder.h"
+#include "app/record/run_doubt.h"
 #include "app/record/try_log.h"
 #include "app/record/try_series.h"
 #include "engine/files/files.h"
@@ -191,6 +192,25 @@ Json TrySeriesRunner::effect_json(const Try& it, double gain, const Interval& ci
           {"ci95", shown.ci95.known() ? Json{shown.ci95.low, shown.ci95.high} : Json()}};
 }
 
+std::vector<LoadedRun> TrySeriesRunner::loaded_parts(const Try& it, const PartRuns& runs) const {
+  std::vector<LoadedRun> loaded;
+  for (std::size_t i = 0; i < runs.cells.size(); ++i) {
+    loaded.push_back(loaded_from(read_logged_run(runs.commands[i].log)));
+    const Run row = row_of(it, "", runs.ends[i], "");
+    loaded.back().run.started_at = row.started_at;
+    loaded.back().run.ended_at = row.ended_at;
+  }
+  return loaded;
+}
+
+std::string TrySeriesRunner::doubt_of_part(std::size_t part, const PartRuns& runs,
+                                           std::span<const LoadedRun> loaded) const {
+  std::vector<MeasuredRun> with, without;
+  for (std::size_t i = 0; i < runs.cells.size(); ++i)
+    if (!is_missing(runs.values[i])) (runs.cells[i][part] ? with : without).push_back(loaded[i].measured());
+  return doubt_of(without, with, load_run_context(store_).hardware, takes_time(plan_.figure)).reason;
+}
+
 std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::vector<std::string>& flags) {
   if (number < 1 || number >= std::ssize(tries_) || tries_[std::size_t(number)].verdict != to_string(TryVerdict::kept))
     throw UsageError("only a kept try can be taken apart; `stepladder try log` lists them");
@@ -210,6 +230,7 @@ std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::
   if (!runs) return {};
   const FactorialAnswer answer = fit_factorial(runs->cells, runs->values, runs_for(it).noise);
   const std::vector<std::size_t> dropped = droppable_parts(answer);
+  const std::vector<LoadedRun> loaded = loaded_parts(it, *runs);
   Json list = Json::array(), pairs = Json::array(), droppable = Json::array();
   for (std::size_t i = 0; i < count; ++i) {
     const PartEffect& effect = answer.parts[i];
@@ -219,10 +240,13 @@ std::optional<Json> TrySeriesRunner::take_apart(std::int64_t number, const std::
     json["added"] = flags.empty() ? Json(parts[i].added) : Json();
     json["removed"] = flags.empty() ? Json(parts[i].removed) : Json();
     json.update(effect_json(it, effect.gain, ci95));
-    json["verdict"] = ci95.known() && ci95.low > 0    ? "better"
+    const bool is_better = ci95.known() && ci95.low > 0;
+    const std::string doubt = is_better ? doubt_of_part(i, *runs, loaded) : "";
+    json["verdict"] = is_better                       ? doubt.empty() ? "better" : "cannot-tell"
                       : ci95.known() && ci95.high < 0 ? "worse"
                       : is_droppable                  ? "no-effect"
                                                       : "cannot-tell";
+    json["reason"] = text_or_null(doubt);
     if (is_droppable) droppable.push_back(i + 1);
     list.push_back(std::move(json));
   }

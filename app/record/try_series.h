@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "app/record/try_parts.h"
 #include "app/record/try_plan.h"
 #include "app/record/try_trees.h"
+#include "app/runs/loaded_runs.h"
 #include "storage/analysis/verdict/factorial.h"
 #include "storage/database/run_store.h"
 
@@ -128,6 +130,9 @@ class TrySeriesRunner {
   };
   std::optional<PartRuns> run_parts(const Try& it, const std::vector<ChangePart>& parts,
                                     const std::vector<std::string>& flags);
+  std::vector<LoadedRun> loaded_parts(const Try& it, const PartRuns& runs) const;
+  // What forbids to call the part a gain, by its runs against those without it; empty: nothing.
+  std::string doubt_of_part(std::size_t part, const PartRuns& runs, std::span<const LoadedRun> loaded) const;
   void store_parts(Try& it, const std::vector<ChangePart>& parts, const PartRuns& runs, const Json& shown);
   std::string tree_with(const Try& it, const std::vector<ChangePart>& parts, const PartSet& cell) const;
   Json effect_json(const Try& it, double gain, const Interval& ci95) const;
@@ -167,6 +172,7 @@ class TrySeriesRunner {
   std::string scatter_doubt(const Try& it) const;  // why the change's runs may have one seed; empty: they haven't
   std::string noise_doubt(const Try& it) const;    // why a gain can't be told from noise; empty: it can
   std::string changed_facts(const Try& it) const;
+  mutable std::vector<LoadedRun> first_runs_;  // of the first state, once check_runs has needed them
   TryRuns runs_for(const Try& it) const;
   std::vector<double> recent_runs(const Try& it) const;
   RunSpread noise_of(const std::function<bool(const TryRun&)>& counts) const;  // of single runs

@@ -192,14 +192,22 @@ void SpeedupConfirmation::judge_values() {
   answer_.metric = judge_metric(base, run, rules);
   answer_.repeats = static_cast<int>(answer_.metric.runs);
   answer_.speedup.trust = answer_.speedup.base_trust = Trust::trusted;
+  is_only_busy_ = false;
   answer_.speedup.needed_runs = answer_.metric.needed_runs;
   arithmetic_ = answer_.metric.verdict == MetricVerdict::better  ? Verdict::faster
                 : answer_.metric.verdict == MetricVerdict::worse ? Verdict::slower
                 : answer_.metric.verdict == MetricVerdict::same  ? Verdict::same
                                                                  : Verdict::cannot_tell;
-  answer_.speedup.verdict = arithmetic_;
   left_out_ = 0;
-  doubt_.clear();
+  const auto losses = [](const Side& side) { return LossRun{&side.runs.front().run, &side.runs.front().series}; };
+  doubt_ = metric_doubt(name_of(*question_.metric), losses(base_), losses(run_));
+  if (!doubt_.empty()) {
+    answer_.speedup.trust = Trust::doubtful;
+    answer_.metric.verdict = MetricVerdict::cannot_tell;
+    arithmetic_ = Verdict::cannot_tell;
+    doubt_ = "Nothing follows from the difference: " + doubt_ + ".";
+  }
+  answer_.speedup.verdict = arithmetic_;
 }
 
 void SpeedupConfirmation::decide() {

@@ -15,13 +15,14 @@
 
 namespace stepladder {
 
-// The point at which a run's loss reached `target`: validation loss if there is any, else the median of the last five
-// training losses. `step` 0: never.
+// The point at which a run's loss reached `target`: the first of two evaluations in a row if there are validation
+// losses, else the median of the last five training losses. `step` 0: never.
 struct TargetReached {
   std::int64_t step = 0;
   double seconds = missing;  // training_progress.h: up to and including this step
   double tokens = missing;
   bool by_validation = false;  // the loss that reached it, or would have to
+  bool once = false;           // by the last evaluation alone, which may be a lucky one
 };
 TargetReached reach(const Run& run, const Series& series, double target_loss);
 

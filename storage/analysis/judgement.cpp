@@ -92,6 +92,12 @@ bool is_under_way(const Subject& subject) {
   return (has(RunStatus::running) || has(RunStatus::queued)) && !has(RunStatus::finished);
 }
 
+// The flag names the repeat that has it, unless it is the first one.
+Flag of_repeat(Flag flag, const MeasuredRun& run, const Subject& subject) {
+  if (run.run != subject.runs.front().run) flag.why = fmt::format("Repeat {}: {}", run.run->repeat + 1, flag.why);
+  return flag;
+}
+
 // A rung gets each flag of any repeat once, with the sentence of the first repeat that has it.
 void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats, const HardwareTable& hardware,
                        std::span<const RunPlace> baseline) {
@@ -103,8 +109,7 @@ void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats,
     for (Flag& flag : found.flags) {
       const bool known = std::ranges::any_of(rung.flags, [&](const Flag& other) { return other.id == flag.id; });
       if (known) continue;
-      if (&run != &subject.runs.front()) flag.why = "Repeat " + std::to_string(run.run->repeat + 1) + ": " + flag.why;
-      rung.flags.push_back(std::move(flag));
+      rung.flags.push_back(of_repeat(std::move(flag), run, subject));
     }
   }
   std::ranges::stable_sort(rung.flags, {}, &Flag::id);
@@ -140,10 +145,18 @@ Subject without_disturbed(Subject subject) {
   return subject;
 }
 
+// Whether its log just ends. The times of its steps are as good as any; its loss is one of an earlier step.
+bool is_cut_log(const MeasuredRun& run) {
+  constexpr std::int64_t fewest = 8;
+  const Summary& of = *run.summary;
+  return run.run->status == RunStatus::interrupted && !was_cut_short(*run.run) &&
+         of.steps - of.warmup_steps - of.untimed_steps >= fewest;
+}
+
 // Whether a repeat was stopped or has not ended. One whose loss became NaN or infinite counts all the same, since it
 // shows that the rung can diverge.
 bool is_unfinished(const MeasuredRun& run) {
-  return run.run->status != RunStatus::finished && run.summary->nonfinite_steps == 0;
+  return run.run->status != RunStatus::finished && !is_cut_log(run) && run.summary->nonfinite_steps == 0;
 }
 
 // The subject without the repeats that didn't finish, if one did: they have fewer steps, or none.
@@ -185,12 +198,13 @@ void note_copies(std::size_t copies, RungJudgement& rung) {
       flag.why += fmt::format(" {} runs have the same figures to the last digit, so they count as one.", copies + 1);
 }
 
-// Counts the finished repeats or, if there are none, all of them.
+// Counts the finished repeats and cut logs or, if there are none, all of them.
 int count_repeats(const Subject& subject) {
-  const auto finished =
-      std::ranges::count_if(subject.runs,
-                            [](const MeasuredRun& run) { return run.run->status == RunStatus::finished; }) +
-      std::ssize(subject.siblings);
+  const auto finished = std::ranges::count_if(subject.runs,
+                                              [](const MeasuredRun& run) {
+                                                return run.run->status == RunStatus::finished || is_cut_log(run);
+                                              }) +
+                        std::ssize(subject.siblings);
   return static_cast<int>(finished > 0 ? finished : std::ssize(subject.runs));
 }
 
@@ -286,11 +300,14 @@ std::optional<Flag> doubt_devices(const Subject& base, const Subject& subject) {
   return Flag{.id = FlagId::other_machine, .why = std::move(why), .doubts = true};
 }
 
-// A gain in the medians may not be one of all steps, or of the wall clock.
+// A gain in the medians may not be one of all steps, or of the wall clock: in any repeat.
 void doubt_medians(const Subject& base, const RungJudgement& base_rung, const Subject& of, RungJudgement& rung) {
-  const MeasuredRun &a = base.runs.front(), &b = of.runs.front();
-  add_flag(rung, doubt_median(factor_over(base_rung, rung), {*a.run, *a.summary, *a.series},
-                              {*b.run, *b.summary, *b.series}));
+  const double factor = factor_over(base_rung, rung);
+  for (const MeasuredRun& b : of.runs)
+    for (const MeasuredRun& a : base.runs) {
+      std::optional<Flag> flag = doubt_median(factor, {*a.run, *a.summary, *a.series}, {*b.run, *b.summary, *b.series});
+      if (flag) return add_flag(rung, of_repeat(*std::move(flag), b, of));
+    }
 }
 
 void doubt_place(const Subject& base, const Subject& subject, RungJudgement& rung) {
@@ -345,9 +362,12 @@ Sample sample_of(const Subject& subject) {
   return sample_of(subject.runs.front(), all, subject.runs.size());
 }
 
+// Without those of logs that just end, unless all do.
 std::vector<LossRun> losses_of(const std::vector<MeasuredRun>& runs) {
   std::vector<LossRun> losses;
-  for (const MeasuredRun& run : runs) losses.push_back({run.run, run.series});
+  const bool are_all_cut = std::ranges::all_of(runs, is_cut_log);
+  for (const MeasuredRun& run : runs)
+    if (are_all_cut || !is_cut_log(run)) losses.push_back({run.run, run.series});
   return losses;
 }
 

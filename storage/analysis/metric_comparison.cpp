@@ -40,6 +40,8 @@ constexpr std::array lower_words = {"loss",     "bpb",     "bpc",  "ppl", "perpl
                                     "err",      "error",   "wer",  "cer", "fid",        "mse",  "mae",
                                     "rmse",     "latency", "wall", "ms",  "time",       "secs", "seconds",
                                     "duration", "memory",  "mem",  "vram"};
+constexpr std::array loss_words = {"loss", "ppl", "perplexity", "nll", "xent", "entropy"};
+constexpr std::array validation_words = {"val", "valid", "validation", "eval", "test"};
 constexpr std::array higher_words = {"acc",        "accuracy", "score", "reward", "mfu", "hfu",
                                      "throughput", "tokens",   "f1",    "auc",    "bleu"};
 // Names that begin one of a cost, whatever it is of: "time_to_acc", "steps_to_score", "bits_per_token".
@@ -126,6 +128,10 @@ Direction direction_of_name(std::string_view name) {
       return Direction::lower;
   const bool lower = has_word(name, lower_words), higher = has_word(name, higher_words);
   return lower == higher ? Direction::unknown : lower ? Direction::lower : Direction::higher;
+}
+
+LossName loss_name(std::string_view name) {
+  return {has_word(name, loss_words), has_word(name, validation_words)};
 }
 
 double delta_from(double base, double value) {

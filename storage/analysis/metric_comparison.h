@@ -20,6 +20,13 @@ Direction better_direction(Quantity quantity);
 // "tokens_per_s", unknown of others.
 Direction direction_of_name(std::string_view name);
 
+// Whether a metric is a loss per token by its name, and one of validation: "loss", "val/loss", "eval_ppl".
+struct LossName {
+  bool is_loss = false;
+  bool is_validation = false;
+};
+LossName loss_name(std::string_view name);
+
 // The difference of a value from the baseline's, and their ratio. `missing` where either isn't finite; the ratio also
 // where the baseline's is 0 or of another sign.
 double delta_from(double base, double value);

@@ -418,6 +418,7 @@ Plausibility plausibility_of(const Run& run, const Summary& summary, const Plaus
 }
 
 bool was_cut_short(const Run& run) {
+  if (run.source == "import" && run.status == RunStatus::interrupted) return false;
   return is_over(run.status) && run.status != RunStatus::finished && run.status != RunStatus::reported;
 }
 

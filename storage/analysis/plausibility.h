@@ -157,7 +157,7 @@ struct Plausibility {
 Plausibility plausibility_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware,
                              std::span<const RunPlace> baseline = {});
 
-// Stopped, failed or interrupted before its last step. Such a run doesn't count as a repeat beside a finished one.
+// Stopped, failed or, of those launched here, interrupted. Such a run is no repeat beside one that reached its end.
 bool was_cut_short(const Run& run);
 
 // Counts the measured runs of each rung, so that each run knows whether it was repeated: the finished ones or, if none

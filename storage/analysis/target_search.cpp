@@ -21,10 +21,18 @@ void TargetSearch::add(const Series& steps) {
   for (std::size_t i = 0; i < steps.size() && !found(); ++i) {
     progress_.add(steps, i);
     const double loss = loss_at(steps, i);
-    if (is_missing(loss) || !(loss <= target_loss_)) continue;
-    reached_.step = steps.step[i];
-    reached_.seconds = progress_.seconds();
-    reached_.tokens = progress_.tokens();
+    if (is_missing(loss)) continue;
+    if (!(loss <= target_loss_)) {
+      reached_ = {.by_validation = reached_.by_validation};
+      continue;
+    }
+    const bool is_held = reached_.step != 0 || !reached_.by_validation;
+    if (reached_.step == 0)
+      reached_ = {.step = steps.step[i],
+                  .seconds = progress_.seconds(),
+                  .tokens = progress_.tokens(),
+                  .by_validation = reached_.by_validation};
+    reached_.once = !is_held;
   }
 }
 
@@ -44,6 +52,7 @@ TargetOfRuns target_of(std::span<const TargetReached> runs) {
     all.by_validation += run.by_validation ? 1 : 0;
     if (run.step == 0) continue;
     ++all.reached;
+    all.once += run.once ? 1 : 0;
     steps.push_back(static_cast<double>(run.step));
     if (!is_missing(run.seconds)) seconds.push_back(run.seconds);
     if (!is_missing(run.tokens)) tokens.push_back(run.tokens);

@@ -18,10 +18,10 @@ class TargetSearch {
   TargetSearch(const Run& run, double target_loss, bool validated)
       : progress_(run), target_loss_(target_loss), reached_{.by_validation = validated} {}
 
-  // Takes the steps that follow those of the last call; ignores them once the target is found.
+  // Takes the steps that follow those of the last call; ignores them once the target is found (not only once).
   void add(const Series& steps);
 
-  bool found() const { return reached_.step != 0; }
+  bool found() const { return reached_.step != 0 && !reached_.once; }
   const TargetReached& reached() const { return reached_; }
 
  private:
@@ -37,6 +37,7 @@ class TargetSearch {
 struct TargetOfRuns {
   int runs = 0;
   int reached = 0;
+  int once = 0;            // of these, by their last evaluation alone
   double steps = missing;  // missing if none reached it
   double seconds = missing;
   double tokens = missing;

@@ -60,6 +60,7 @@ struct Header {
   std::vector<Field> columns;  // `none` for a column that isn't used
   std::vector<TableColumn> readers;
   std::vector<std::string> names;
+  bool is_export = false;  // of `stepladder export`
   int step = -1, epoch = -1, batch = -1, run = -1, name = -1, stage = -1, metric = -1, value = -1, at = -1;
   bool useful = false;
 
@@ -116,6 +117,7 @@ Header read_header(std::string_view line) {
       header.at = column;
     } else if (is_one_of(lower, {"ladder_id", "rung", "repeat"})) {  // of a table that `export` wrote
       header.names.back().clear();
+      header.is_export = true;
     } else {
       const Meaning meaning = header.readers.back().meaning();
       const auto field = static_cast<std::size_t>(meaning.field);
@@ -473,6 +475,7 @@ class Table : public TextLines {
     for (const auto& [name, points] : gathered.others)
       for (const MetricPoint& point : points) run_.log(name, {}, point);
     gathered.texts.for_each([&](const std::string& name, const std::string& text) { run_.log_text(name, text); });
+    if (header_.is_export) run_.end_early(RunStatus::finished, "from an export: its clock and machine are unknown");
     gathered = {};
   }
 

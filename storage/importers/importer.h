@@ -78,6 +78,9 @@ class ImportSink {
   // them.
   virtual void metric(const Metric&, std::span<const MetricPoint>) {}
 
+  // What the machine did meanwhile, in the order of time; `run` is ignored. The default drops it.
+  virtual void machine(const SystemMetrics&) {}
+
   // The same run with the facts read since (title, hardware, tokens per step, printed units).
   virtual void end_run(const Run& run) = 0;
 

@@ -178,12 +178,15 @@ RecordRule find_record_rule(const std::string& name, const fs::path& assets_fold
 const RecordRule* nearest_rule(std::span<const RecordRule> rules, const std::string& metric, double mean) {
   constexpr double near_enough = 0.02;  // of the target
   const RecordRule* nearest = nullptr;
+  bool is_alone = true;
   const auto far = [&](const RecordRule& rule) { return std::fabs(mean / rule.target - 1); };
   for (const RecordRule& rule : rules) {
     if (rule.metric != metric || !(far(rule) <= near_enough)) continue;
-    if (!nearest || far(rule) < far(*nearest)) nearest = &rule;
+    if (nearest && far(rule) > far(*nearest)) continue;
+    is_alone = !nearest || far(rule) < far(*nearest);
+    nearest = &rule;
   }
-  return nearest;
+  return is_alone ? nearest : nullptr;
 }
 
 }  // namespace stepladder

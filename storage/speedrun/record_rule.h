@@ -61,8 +61,8 @@ std::filesystem::path user_rules_folder();
 // The user's own rule of this name, else the shipped one. Throws UnknownRule if there is none.
 RecordRule find_record_rule(const std::string& name, const std::filesystem::path& assets_folder);
 
-// The rule whose target for the metric is the nearest to a pool's mean, within two percent of it; the first of equal
-// ones, null if none is.
+// The rule whose target for the metric is the nearest to a pool's mean, within two percent of it; null if none is, or
+// if two are as near: tracks share a target.
 const RecordRule* nearest_rule(std::span<const RecordRule> rules, const std::string& metric, double mean);
 
 }  // namespace stepladder

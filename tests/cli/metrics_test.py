@@ -41,6 +41,20 @@ class Metrics(unittest.TestCase):
         self.assertEqual(metrics["loss"][3], [4, 3.81])
         self.assertEqual(self.place.json("show", 1)["steps"], 4)
 
+    def test_a_loss_of_other_data_is_no_better_loss(self):
+        for name, data, loss in (("a", "owt", 5), ("b", "owt", 4), ("c", "tiny", 4)):
+            folder = self.place.path / name
+            folder.mkdir()
+            for seed in (1, 2, 3):
+                rows = [f"step {i} | loss {loss - i / 100 + seed / 1000 + i % 3 / 500:.4f} | dt {50 + i % 3}ms" for i in range(1, 31)]
+                (folder / f"{seed}.log").write_text(f"dataset = {data}\nseed = {seed}\n" + "\n".join(rows) + "\n")
+            self.place.json("import", folder)
+        same, other = self.place.json("compare", "1", "4", "7", "--metric", "loss", "--lower")["metric"]["runs"][1:]
+        self.assertEqual((same["verdict"], same["doubt"]), ("better", None))
+        self.assertEqual((other["verdict"], other["needed_runs"]), ("cannot-tell", None))
+        self.assertIn("other data", other["doubt"])
+        self.assertIn("run 7: nothing follows from it: the losses can't be compared", self.place.run("compare", "1", "7", "--metric", "loss")[1])
+
     def test_a_run_of_very_many_metrics_is_shown_in_part(self):
         self.place.json("import", self.file("a.log", LOG))
         many = 20_000

@@ -26,6 +26,16 @@ for i in range(1, 41):
     print(f"step {i} | loss {5 - i / 100:.3f} | dt {ms + i % 3 / 10:.2f}ms{tokens}")
 """
 
+# One option is faster, the other only skips work.
+TRADES = """import os, random, sys
+MS = 100
+ms = MS - 15 * ("--fuse" in sys.argv) - 15 * ("--skip" in sys.argv) + random.Random(os.environ["STEPLADDER_RUN"]).gauss(0, 0.2)
+noise = random.Random(os.environ["STEPLADDER_SEED"])
+for i in range(1, 41):
+    loss = 5 - i / 100 + ("--skip" in sys.argv) + noise.gauss(0, 0.001)
+    print(f"step {i} | loss {loss:.4f} | dt {ms + i % 3 / 10:.2f}ms")
+"""
+
 
 class Parts(TriedCheckout):
     def keep(self):
@@ -117,6 +127,16 @@ class Parts(TriedCheckout):
         self.assertAlmostEqual(answer["parts"][1]["difference"], -0.01, delta=0.002)
         self.assertIn("1 0 0 0 0 --of no-effect", self.counted.read_text())
         self.assertEqual(answer["pairs"], [])
+
+    def test_a_part_whose_loss_gives_way_is_no_gain(self):
+        self.begin("--runs", "3", text=TRADES)
+        self.change("MS = 100", "MS = 90")
+        self.assertEqual(self.json("-m", "faster")["verdict"], "kept")
+        honest, worse = self.json("parts", "1", "--flag=--fuse", "--flag=--skip")["parts"]
+        self.assertEqual((honest["verdict"], honest["reason"]), ("better", None))
+        self.assertEqual(worse["verdict"], "cannot-tell")
+        self.assertIn("the loss is worse", worse["reason"])
+        self.assertIn("Part 2 is no gain yet: the loss is worse", self.run_here("parts", "1", "--flag=--fuse", "--flag=--skip")[1])
 
     def test_a_series_that_has_ended(self):
         self.keep()

@@ -19,6 +19,7 @@ struct CollectingSink : ImportSink {
     std::string ladder;
     int rung = -1;
     std::map<std::string, std::vector<MetricPoint>> metrics;
+    std::vector<SystemMetrics> machine;
   };
   std::vector<Told> runs;
   std::vector<std::string> notes;
@@ -38,6 +39,10 @@ struct CollectingSink : ImportSink {
     ASSERT_TRUE(inside);
     auto& all = runs.back().metrics[metric.name];
     all.insert(all.end(), points.begin(), points.end());
+  }
+  void machine(const SystemMetrics& sample) override {
+    ASSERT_TRUE(inside);
+    runs.back().machine.push_back(sample);
   }
   void end_run(const Run& run) override {
     EXPECT_TRUE(inside);

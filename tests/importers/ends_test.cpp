@@ -68,7 +68,7 @@ TEST(Ends, a_log_that_ends_before_its_planned_steps_says_so) {
   };
   const auto reason = [](const std::string& text) { return import_text(text).runs.at(0).run.reason; };
   EXPECT_EQ(reason(planned(60, 19073)), "its log ends at step 60 of 19,073; whether its training did isn't known");
-  EXPECT_EQ(status_of(planned(60, 19073)), RunStatus::finished) << "it may have been cut";
+  EXPECT_EQ(status_of(planned(60, 19073)), RunStatus::interrupted);
   for (const std::string& whole :
        {planned(60, 60), planned(59, 60), planned(60, 65, 10), planned(60, 19073) + "Training complete\n", body(),
         "# Notes\n" + planned(60, 19073), "```\n" + planned(60, 19073) + "```\n"})

@@ -136,7 +136,7 @@ TEST_F(RecordPanel, verdict_flags_and_figures_follow_the_logs) {
   EXPECT_TRUE(ui_test_anchors::find("record.flag.0"));
 }
 
-// A folder alone is enough: the rule is the one whose target is near.
+// A folder alone is enough where one rule's target is near.
 TEST_F(RecordPanel, a_folder_gets_a_verdict_in_one_step) {
   const auto judged = [&](const fs::path& pool) {
     Headless imgui;
@@ -147,18 +147,21 @@ TEST_F(RecordPanel, a_folder_gets_a_verdict_in_one_step) {
     imgui.frame(app);
     imgui.frame(app);
     EXPECT_EQ(ui_test_anchors::find("record.rule.modded-nanogpt-1").has_value(), !app.workspace().record->rule)
-        << "the rules are offered where none is near";
+        << "the rules are offered where none is the nearest";
     return *app.workspace().record;
   };
-  const RecordView passes = judged(pool_of(folder_ / "passes", 8, 3.2770, 97.5, 0));
+  const RecordView passes = judged(pool_of(folder_ / "passes", 8, 2.9170, 97.5, 0));
   ASSERT_TRUE(passes.rule);
-  EXPECT_EQ(passes.rule->name, "modded-nanogpt-1");
+  EXPECT_EQ(passes.rule->name, "modded-nanogpt-2");
   EXPECT_EQ(passes.claim.verdict, RecordVerdict::cannot_tell) << "the record's own runs are missing";
-  EXPECT_EQ(judged(pool_of(folder_ / "fails", 8, 3.30, 97.5, 0)).claim.verdict, RecordVerdict::misses);
-  const RecordView one = judged(pool_of(folder_ / "one", 1, 3.2770, 97.5, 0));
+  EXPECT_EQ(judged(pool_of(folder_ / "fails", 8, 2.94, 97.5, 0)).claim.verdict, RecordVerdict::misses);
+  const RecordView one = judged(pool_of(folder_ / "one", 1, 2.9170, 97.5, 0));
   EXPECT_EQ(one.claim.verdict, RecordVerdict::cannot_tell);
   EXPECT_NE(one.claim.finding.find("run at least two"), std::string::npos) << one.claim.finding;
   EXPECT_FALSE(judged(pool_of(folder_ / "far", 3, 2.2, 97.5, 0)).rule);
+  const RecordView of_two_tracks = judged(pool_of(folder_ / "tracks", 8, 3.2770, 97.5, 0));
+  EXPECT_FALSE(of_two_tracks.rule) << "tracks 1 and 3 have one target, and other demands";
+  EXPECT_EQ(of_two_tracks.claim.verdict, RecordVerdict::cannot_tell);
 }
 
 TEST_F(RecordPanel, a_folder_of_pools_offers_them) {

@@ -68,6 +68,9 @@ std::string parts_text(const Json& parts) {
     rows.push_back(
         {number_text(part, "part"), try_text(part, "what"), lines(part), change(part), try_text(part, "verdict")});
   std::string text = table(rows, {true, false, false, false, false});
+  for (const Json& part : list("parts"))
+    if (const std::string why = try_text(part, "reason"); !why.empty())
+      text += "Part " + number_text(part, "part") + " is no gain yet: " + why + "\n";
   const auto pair_text = [](const Json& pair) {
     return pair.is_array() && pair.size() == 2 ? pair[0].dump() + " and " + pair[1].dump() : "";
   };

@@ -225,6 +225,7 @@ void set_target(ComparedNumbers& row, const TargetOfRuns& target, bool is_estima
   row.target_steps = about + grouped(std::llround(target.steps));
   if (target.runs > 1)
     row.target_steps += " (" + std::to_string(target.reached) + " of " + std::to_string(target.runs) + ")";
+  if (target.once > 0) row.target_steps += ", once";
   row.target_time = is_missing(target.seconds) ? "-" : about + duration_text(target.seconds);
   row.target_tokens = is_missing(target.tokens) ? "-" : about + compact(target.tokens);
 }

@@ -68,12 +68,6 @@ std::vector<ChartTick> ticks_of(const SweepLines& lines) {
   return ticks;
 }
 
-// Figures of time depend on the clock: they are grey where it isn't trusted.
-bool is_timed(SweepResult result) {
-  return result == SweepResult::tokens_per_s || result == SweepResult::dt_ms_median ||
-         result == SweepResult::target_seconds;
-}
-
 }  // namespace
 
 // A column of the table: a swept value, the number of runs, a result, or the plausibility.
@@ -118,7 +112,7 @@ bool SweepView::follow(const Workspace& workspace, LadderId ladder, Commands& co
     if (const auto found = reached_.find(entry->run.id); found != reached_.end()) swept.back().target = found->second;
   }
   const std::vector<std::string> names = swept_names(runs);
-  results_ = names.empty() ? SweepResults{} : sweep_results(swept, names, workspace.hardware.spreads);
+  results_ = names.empty() ? SweepResults{} : sweep_results(swept, names, workspace.hardware);
   if (std::ranges::find(names, against_) == names.end()) against_ = finest_of(results_);
   return !names.empty();
 }
@@ -259,7 +253,7 @@ void SweepView::draw_row(const LadderModel& model, const SweptRung& rung, const 
     }
     if (column.kind == Column::Kind::result) {
       draw_figure(rung.of(column.result), kind_of(column.result), is_best && i == results_.names.size() + 1,
-                  !rung.trouble.empty() || (!is_trusted && is_timed(column.result)), height);
+                  !rung.trouble.empty() || (!is_trusted && kind_of(column.result).is_timed()), height);
       continue;
     }
     const bool is_text = column.kind == Column::Kind::value;
@@ -413,8 +407,10 @@ void SweepView::draw(const LadderModel& model, int selected, const std::vector<s
   draw_choices(result);
   std::string best = in_print(best_text(results_, result));
   if (!best.empty()) {
-    const LadderRung* rung = model.rung(results_.rungs[static_cast<std::size_t>(results_.best(result))].rung);
-    if (is_timed(result) && rung && !rung->trusted()) best += " Its times cannot be trusted.";
+    const SweptRung& swept = results_.rungs[static_cast<std::size_t>(results_.best(result))];
+    const LadderRung* rung = model.rung(swept.rung);
+    if (kind_of(result).is_timed() && swept.trust == Trust::trusted && rung && !rung->trusted())
+      best += " Its times cannot be trusted.";
     text_quiet_wrapped(best);
     mark("ladder.sweep.best");
     if (is_ours_) {

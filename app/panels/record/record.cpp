@@ -83,7 +83,7 @@ void draw_head(State& state) {
 
 void draw_rules(State& state, const RecordView* view, float width, Commands& commands) {
   ImGui::SetNextItemWidth(width);
-  const std::string nearest = view && view->rule ? view->rule->name : "none fits";
+  const std::string nearest = view && view->rule ? view->rule->name : "choose it";
   const std::string shown = state.question.rule.empty() ? "Rule: " + nearest : "Rule: " + state.question.rule;
   if (ImGui::BeginCombo("##rule", combo_text(shown, width).c_str())) {
     const auto entry = [&](const std::string& name, const std::string& title) {
@@ -162,7 +162,8 @@ Tone tone_of(RecordVerdict verdict) {
 // "A record: ...", "Flagged by 5 reasons below; apart from them: ..."
 std::string headline_of(const RecordView& view) {
   const RecordClaim& claim = view.claim;
-  if (claim.metric.n > 0 && !view.rule) return "No rule's target is near these logs. Choose the rule to judge them by.";
+  if (claim.metric.n > 0 && !view.rule)
+    return "The target of no rule, or of several, is near these logs. Choose the rule to judge them by.";
   if (claim.verdict != RecordVerdict::flagged) return capitalised(claim.finding) + ".";
   return plural(claim.flags.size(), "reason", "reasons") +
          " to distrust these runs, below. Apart from that: " + claim.finding + ".";

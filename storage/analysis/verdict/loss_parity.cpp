@@ -11,6 +11,7 @@
 
 #include "storage/analysis/means/mean_test.h"
 #include "storage/analysis/means/student_t.h"
+#include "storage/analysis/metric_comparison.h"
 #include "storage/analysis/recipe_facts.h"
 #include "storage/analysis/verdict/step_grain.h"
 #include "storage/by_enum.h"
@@ -324,6 +325,14 @@ std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation
 }
 
 }  // namespace
+
+std::string metric_doubt(std::string_view name, const LossRun& base, const LossRun& run) {
+  const LossName loss = loss_name(name);
+  if (!loss.is_loss) return {};
+  if (!may_be_compared(*base.run, *base.series, *run.run, *run.series))
+    return "the losses can't be compared: the sides train on other data, vocabularies or numbers of tokens a step";
+  return doubt_of(base, run, loss.is_validation);
+}
 
 bool have_equal_steps(const Run& base, const Series& base_series, const Run& run, const Series& series) {
   if (base.tokens_per_step > 0 || run.tokens_per_step > 0) return base.tokens_per_step == run.tokens_per_step;

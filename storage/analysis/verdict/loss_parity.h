@@ -62,6 +62,10 @@ struct LossRules {
 // (have_equal_steps), or no step is shared.
 LossParity loss_parity(std::span<const LossRun> base, std::span<const LossRun> runs, const LossRules& rules = {});
 
+// Why nothing follows from a difference of the two in this metric: it is a loss by its name, and loss_parity wouldn't
+// compare them, or would doubt an equal or a lower one. Empty: it follows.
+std::string metric_doubt(std::string_view name, const LossRun& base, const LossRun& run);
+
 // Whether a step of both trains on as many tokens. Where the tokens are unknown: whether their recipes name no other
 // batch or length, and the last step or the model's shape agrees.
 bool have_equal_steps(const Run& base, const Series& base_series, const Run& run, const Series& series);

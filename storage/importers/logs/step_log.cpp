@@ -424,7 +424,7 @@ void StepLog::take_early_end() {
     const std::string reason = "its log ends at step " + grouped(run.last_step) + " of " + grouped(planned) +
                                "; whether its training did isn't known";
     sink_.note(0, reason);
-    return run_.end_early(RunStatus::finished, reason);
+    return run_.end_early(RunStatus::interrupted, reason);
   }
   sink_.note(early_end_.line(), "behind step " + std::to_string(run.last_step) + " the log says \"" +
                                     early_end_.reason() + "\"" +

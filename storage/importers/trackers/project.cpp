@@ -2,6 +2,7 @@
 // read: no view, virtual table or computed column, and reading fires no trigger.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -147,7 +148,7 @@ class ProjectFile {
 
   void read() {
     if (!tables_.has("runs") || !tables_.has("steps")) throw ImportError("is a Stepladder project without runs");
-    for (const char* const table : {"ladders", "curation", "nan_steps", "settings"})
+    for (const char* const table : {"ladders", "curation", "nan_steps", "settings", "lanes"})
       tables_.has(table);  // throws what it refuses
     // In the order of attempts: what later tables hold is newer.
     for (const char* const table : {"superseded_steps", "steps_to_move", "steps"})
@@ -225,10 +226,10 @@ class ProjectFile {
       sink_.note(0, plural(series - series_seen_, "series of tries is", "series of tries are") +
                         " left out: none of the runs is imported");
     if (passed_on == 0) throw ImportError("is a Stepladder project without runs");
-    sink_.note(
-        0,
-        "runs, ladders, steps, metrics, tries and saved views are imported; tags, notes, samples, console output and "
-        "profiles are not");
+    sink_.note(0,
+               "runs, ladders, steps, metrics, tries, saved views and what the machine did are imported; tags, notes, "
+               "samples, "
+               "console output and profiles are not");
   }
 
   std::vector<Entry> entries() {
@@ -319,8 +320,26 @@ class ProjectFile {
         sink_.step(record);
     }
     read_metrics(id);
+    read_machine(id);
     sink_.end_run(*run);
     return true;
+  }
+
+  // Without it a run that others disturbed would look as good as any.
+  void read_machine(RunId id) {
+    if (!has_columns("lanes", {"run_id", "at"})) return;
+    std::vector<std::string> names{"at", "step"};
+    for_each_measurement(SystemMetrics{}, [&](const char* name, const auto&) { names.emplace_back(name); });
+    Statement row(database_.get(),
+                  "SELECT " + tables_.list("lanes", names) + " FROM lanes WHERE run_id = ? ORDER BY at", id);
+    while (row.step()) {
+      SystemMetrics sample{.step = std::max<std::int64_t>(row.integer(1), 0), .at = row.real(0)};
+      int column = 2;
+      for_each_measurement(
+          sample, [&]<class Value>(const char*, Value& value) { take(row, column++, value, Unknown<Value>{}); });
+      sample.throttle_reason = bounded(std::move(sample.throttle_reason), longest_name);
+      if (std::isfinite(sample.at)) sink_.machine(sample);
+    }
   }
 
   // A text that a program of ours would have stored; else empty.

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "app/record/try_series.h"
+#include "storage/analysis/plausibility.h"
 #include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
@@ -208,6 +209,28 @@ std::string project_with_tries(const TemporaryFolder& folder, std::int64_t paren
   }
   theirs.tries().add(ladder, {.place = 4, .during = at_the_end, .state = 0, .run = 0, .value = 10});
   return theirs.file().string();
+}
+
+TEST_F(Imports, ARunThatOthersDisturbedIsSoInACopyToo) {
+  const std::filesystem::path theirs = folder_ / "theirs.db";
+  {
+    RunStore store = RunStore::open(theirs);
+    std::vector<StepRecord> steps;
+    std::vector<RunEvent> events;
+    for (int i = 1; i <= 5000; ++i)
+      steps.push_back({.step = i, .loss = 3, .dt_ms = 500, .tokens = 8, .at = 1e9 + i / 2.0});
+    const RunId run = store.insert_finished({.name = "busy", .sync = Sync::none}, steps);
+    for (int i = 0; i <= 2500; ++i)
+      events.emplace_back(SystemMetrics{
+          .run = run, .step = 2 * i, .at = 1e9 + i, .contention = {.other_cores = 1.5, .cores = 2, .needed_cores = 2}});
+    EXPECT_TRUE(store.apply(events).empty());
+    EXPECT_TRUE(is_disturbed(store.summary(store.existing_run(run))));
+  }
+  const ImportOutcome outcome = import({theirs.string()});
+  ASSERT_EQ(outcome.runs.size(), 1u);
+  EXPECT_EQ(store_.recordings().system_metrics(outcome.runs.front().id).size(), 2501u);
+  EXPECT_TRUE(is_disturbed(store_.summary(outcome.runs.front())));
+  EXPECT_EQ(outcome.runs.front().sync, Sync::none);
 }
 
 TEST_F(Imports, ASeriesOfTriesOfAnotherProjectIsHistory) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <deque>
+#include <filesystem>
 #include <limits>
 
 #include "app/launch/sweep.h"
@@ -34,10 +35,10 @@ class SweepResultsTest : public testing::Test {
     for (const stepladder::Run& run : runs_) list.push_back(&run);
     return list;
   }
-  SweepResults results() const {
+  SweepResults results(const HardwareTable& hardware = {}) const {
     std::vector<SweptRun> swept;
     for (std::size_t i = 0; i < runs_.size(); ++i) swept.push_back({.run = &runs_[i], .summary = &summaries_[i]});
-    return sweep_results(swept, {"lr", "batch"}, {});
+    return sweep_results(swept, {"lr", "batch"}, hardware);
   }
   void add_grid() {
     int rung = 0;
@@ -131,6 +132,40 @@ TEST_F(SweepResultsTest, TheBestIsNamedWithWhatOverlapsIt) {
   for (int repeat : {0, 1}) summaries_[static_cast<std::size_t>(repeat)].loss_last = 3.51 + 0.1 * repeat;
   const std::string near = best_text(this->results(), loss_last);
   EXPECT_NE(near.find(" 1 of the 5 others may be as good: expect about "), std::string::npos) << near;
+}
+
+TEST_F(SweepResultsTest, TheBestIsAskedForTrustToo) {
+  for (int rung = 0; rung < 3; ++rung) add(rung, 1e-3, 4 << rung, 3 - 0.1 * rung);
+  for (std::size_t i = 0; i < 3; ++i) {
+    summaries_[i].steps = summaries_[i].last_step = 100;
+    summaries_[i].first_step = 1;
+    runs_[i].tokens_per_step = 64 << i;
+  }
+  runs_[1].sync = Sync::none;
+  runs_[1].device = "cuda";
+  runs_[2].params = 124'000'000;
+  runs_[2].hardware = "NVIDIA A100-SXM4-40GB";
+  summaries_[2].tokens_per_s = 1e9;
+  const HardwareTable hardware = HardwareTable::load(std::filesystem::path(STEPLADDER_SOURCE_DIR) / "assets");
+  const SweepResults results = this->results(hardware);
+  EXPECT_EQ(results.best(tokens_per_s), 1) << "the fastest is impossible";
+  EXPECT_EQ(results.picked[static_cast<std::size_t>(tokens_per_s)].of, 2u);
+  EXPECT_TRUE(best_text(results, tokens_per_s).ends_with(" Its times are doubtful: Timed without device sync."))
+      << best_text(results, tokens_per_s);
+  EXPECT_EQ(results.best(loss_last), 2) << "its loss is one";
+  EXPECT_TRUE(best_text(results, loss_last).ends_with(" other numbers of tokens, which moves the loss too."));
+  runs_[0].tokens_per_step = runs_[1].tokens_per_step = 256;
+  EXPECT_EQ(best_text(this->results(hardware), loss_last).find("tokens"), std::string::npos);
+}
+
+TEST_F(SweepResultsTest, LogsThatJustEndCountWhereNoneFinished) {
+  for (int rung = 0; rung < 3; ++rung) add(rung, 1e-3, 4 << rung, 3 - 0.1 * rung, RunStatus::interrupted);
+  EXPECT_EQ(results().best(loss_last), -1) << "trained here";
+  for (stepladder::Run& run : runs_) run.source = "import";
+  EXPECT_EQ(results().best(loss_last), 2);
+  EXPECT_TRUE(best_text(results(), loss_last).ends_with("logs end before the steps that they announce."));
+  runs_[0].status = RunStatus::finished;
+  EXPECT_EQ(results().best(loss_last), 0) << "an earlier step's loss isn't one of the end";
 }
 
 TEST_F(SweepResultsTest, WhatDivergedOrFailedIsRankedLastAndNeverTheBest) {

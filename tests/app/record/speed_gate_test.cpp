@@ -9,6 +9,7 @@
 
 #include "app/record/machine.h"
 #include "app/record/run_doubt.h"
+#include "storage/record_fields.h"
 #include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
@@ -73,6 +74,21 @@ LoadedRun timed_run(double dt_ms, double wall_s) {
                        .dt_ms = dt_ms + static_cast<double>(step % 3)});
   run.summary = summarise(run.run, run.series);
   return run;
+}
+
+TEST(RunDoubt, one_whole_run_hides_no_short_ones) {
+  LoadedRun whole = timed_run(80, missing), cut = whole;
+  cut.series = {};
+  for (std::size_t i = 0; i < 20; ++i) cut.series.append(record_of(whole.series, i));
+  cut.summary = summarise(cut.run, cut.series);
+  const auto doubt = [](const std::vector<LoadedRun>& after) {
+    const std::vector<LoadedRun> before(3, timed_run(100, missing));
+    return doubt_of(measured(before), measured(after), {}, true);
+  };
+  EXPECT_EQ(doubt({whole, whole, cut}).doubt, RunDoubt::none) << "one may have ended early";
+  const DoubtedGain found = doubt({whole, cut, cut});
+  EXPECT_EQ(found.doubt, RunDoubt::guard);
+  EXPECT_EQ(found.reason, "it trains for 20 steps, and the other side for 40 steps");
 }
 
 TEST(RunDoubt, says_where_the_clock_of_the_processes_differs_from_the_printed_one) {

@@ -30,6 +30,22 @@ TEST(Target, is_reached_at_a_step_a_time_and_a_number_of_tokens) {
   EXPECT_TRUE(is_missing(validated.tokens));
 }
 
+TEST(Target, is_not_reached_by_one_lucky_evaluation) {
+  const auto reached = [](std::vector<double> losses) {
+    Series series;
+    for (const double loss : losses)
+      series.append({.step = 10 * (std::ssize(series.step) + 1), .val_loss = loss, .dt_ms = 100});
+    return reach(stepladder::Run{.tokens_per_step = 100}, series, 3.28);
+  };
+  EXPECT_EQ(reached({3.5, 3.27, 3.4, 3.28, 3.2, 3.4}).step, 40) << "the first of two in a row";
+  EXPECT_FALSE(reached({3.5, 3.27, 3.4, 3.28, 3.2, 3.4}).once);
+  EXPECT_EQ(reached({3.5, 3.27, 3.4}).step, 0);
+  EXPECT_EQ(reached({3.5, 3.27, std::nan(""), 3.4}).step, 0);
+  EXPECT_EQ(reached({3.5, 3.4, 3.27}).step, 30);
+  EXPECT_TRUE(reached({3.5, 3.4, 3.27}).once);
+  EXPECT_EQ(target_of(std::vector{reached({3.27}), reached({3.27, 3.2})}).once, 1);
+}
+
 TEST(TargetSearch, says_which_loss_it_looked_at) {
   Series series;
   for (int i = 1; i <= 20; ++i) series.append({.step = i, .loss = 10.0 - 0.25 * i, .dt_ms = 500});

@@ -72,6 +72,59 @@ TEST_F(Rungs, AFactorOfAThousandBetweenFilesIsOneOfUnits) {
   EXPECT_EQ(flag(measured(1000)), "") << "our own timer has one unit";
 }
 
+TEST_F(Rungs, AnyRepeatThatStallsDoubtsAGainOfTheMedians) {
+  for (stepladder::Run& run : runs_) run.source = "import", run.status = RunStatus::finished;
+  series_[1] = {};
+  for (std::int64_t step = 1; step <= 60; ++step)
+    series_[1].append({.step = step,
+                       .loss = 3 - 0.01 * static_cast<double>(step),
+                       .dt_ms = 80 + 0.0131 * static_cast<double>(step * 37 % 101),
+                       .tokens = 1000});
+  Series stalling = series_[1];
+  for (std::size_t i = 0; i < stalling.size(); ++i)
+    if (i % 5 > 2) stalling.dt_ms[i] += 85;
+  summaries_[1] = summarise(series_[1], -1, 1000);
+  const Summary of_stalling = summarise(stalling, -1, 1000);
+  stepladder::Run second = runs_[1];
+  second.id = 9;
+  second.repeat = 1;
+  const auto trust = [&] { return judge_rungs(measured_, {})[1].trust; };
+  EXPECT_EQ(trust(), Trust::trusted);
+  measured_.push_back({&second, &of_stalling, &stalling});
+  EXPECT_EQ(trust(), Trust::doubtful);
+  const RungJudgement rung = judge_rungs(measured_, {})[1];
+  const auto flag = std::ranges::find(rung.flags, FlagId::uneven_steps, &Flag::id);
+  ASSERT_NE(flag, rung.flags.end());
+  EXPECT_TRUE(flag->why.starts_with("Repeat 2: By the median")) << flag->why;
+}
+
+TEST_F(Rungs, ALogThatJustEndsTellsTheSpeedButNoLoss) {
+  for (stepladder::Run& run : runs_) run.source = "import", run.status = RunStatus::finished;
+  Series series;
+  for (std::int64_t step = 1; step <= 20; ++step)
+    series.append({.step = step, .loss = 9, .dt_ms = 52 + 0.01 * static_cast<double>(step % 3), .tokens = 1000});
+  const Summary summary = summarise(series, -1, 1000);
+  stepladder::Run cut = runs_[1];
+  cut.id = 9;
+  cut.repeat = 1;
+  cut.status = RunStatus::interrupted;
+  const LossParity alone = judge_rungs(measured_, {})[1].loss;
+  measured_.push_back({&cut, &summary, &series});
+  const RungJudgement rung = judge_rungs(measured_, {})[1];
+  EXPECT_EQ(rung.count.counted(), 2);
+  EXPECT_NEAR(rung.step_ms(), 51, 0.1);
+  EXPECT_EQ(rung.loss.tail_gap, alone.tail_gap);
+  EXPECT_EQ(std::ranges::count(rung.flags, FlagId::not_repeated, &Flag::id), 0);
+  cut.source = "launched";
+  EXPECT_EQ(judge_rungs(measured_, {})[1].count.unfinished, 1);
+  cut.source = "import";
+  series = {};
+  for (std::int64_t step = 1; step <= 8; ++step) series.append({.step = step, .loss = 9, .dt_ms = 52, .tokens = 1000});
+  const Summary few = summarise(series, -1, 1000);
+  measured_.back().summary = &few;
+  EXPECT_EQ(judge_rungs(measured_, {})[1].count.unfinished, 1) << "too few steps";
+}
+
 TEST_F(Rungs, CopiesOfAFileCountAsOneRun) {
   std::list<stepladder::Run> copies;
   for (int rung = 0; rung < 2; ++rung) {

@@ -75,6 +75,11 @@ TEST(RecordRule, TheNearestTargetIsOnlyNearWithinTwoPercent) {
   EXPECT_EQ(name(2.95), "medium");
   EXPECT_EQ(name(2.3), "none");
   EXPECT_EQ(name(NAN), "none");
+  for (const std::size_t first : {0, 1}) {
+    std::vector<RecordRule> tracks{rules[first], rules[first], rules[1 - first]};
+    EXPECT_EQ(nearest_rule(tracks, "val_loss", rules[first].target), nullptr) << "nobody knows which track it is";
+    EXPECT_NE(nearest_rule(tracks, "val_loss", rules[1 - first].target), nullptr);
+  }
 }
 
 }  // namespace

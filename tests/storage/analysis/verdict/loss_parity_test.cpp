@@ -275,6 +275,20 @@ TEST(LossParity, losses_that_may_be_of_another_kind_prove_nothing) {
   EXPECT_EQ(parity(a, plain, b, plain).verdict, LossVerdict::same) << "one set of data on two disks";
 }
 
+TEST(LossParity, a_metric_that_is_a_loss_is_asked_the_same) {
+  const auto run = [](const std::string& recipe) { return stepladder::Run{.tokens_per_step = 100, .recipe = recipe}; };
+  const stepladder::Run text = run(R"({"data": "a.txt", "vocab": 256})"), other = run(R"({"data": "b.txt"})");
+  const auto doubt = [&](const char* name, const stepladder::Run& of) {
+    return metric_doubt(name, {&text, &base}, {&of, &base});
+  };
+  for (const char* name : {"loss", "val_loss", "min(val/loss)", "eval/perplexity"}) {
+    EXPECT_EQ(doubt(name, text), "") << name;
+    EXPECT_NE(doubt(name, other).find("can't be compared"), std::string::npos) << name;
+    EXPECT_NE(doubt(name, of_tokens(200)).find("can't be compared"), std::string::npos) << name;
+  }
+  for (const char* name : {"val_bpb", "acc", "glossary", "dt_ms"}) EXPECT_EQ(doubt(name, other), "") << name;
+}
+
 TEST(LossParity, a_loss_that_ends_early_never_moves_or_begins_lower_shows_nothing) {
   const auto falling = [](double of) {
     std::vector<double> values;
