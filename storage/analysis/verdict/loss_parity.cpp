@@ -185,13 +185,26 @@ double rounding_of(const SharedSteps& shared, double tolerance) {
   return error > tolerance / 100 ? error : 0;
 }
 
-bool may_be_compared(const Run& base, const Series& base_series, const Run& run, const Series& series) {
+bool learn_the_same(const Run& base, const Run& run) {
   const RecipeFacts a = recipe_facts(base);
   const RecipeFacts b = recipe_facts(run);
   if (a.data && b.data && *a.data != *b.data) return false;
   if (a.vocab > 0 && b.vocab > 0 && a.vocab != b.vocab) return false;
-  if (a.overfits != b.overfits) return false;
-  return have_equal_steps(base, base_series, run, series);
+  return a.overfits == b.overfits;
+}
+
+bool may_be_compared(const Run& base, const Series& base_series, const Run& run, const Series& series) {
+  return learn_the_same(base, run) && have_equal_steps(base, base_series, run, series);
+}
+
+// Whether both end after as many tokens, whatever a step takes of them.
+bool have_equal_tokens(const LossRun& base, const LossRun& run) {
+  const auto tokens = [](const LossRun& of) {
+    return of.series->empty() ? 0 : static_cast<double>(of.run->tokens_per_step * of.series->step.back());
+  };
+  const double a = tokens(base), b = tokens(run);
+  if (a > 0 && b > 0) return std::abs(a / b - 1) <= 0.01;
+  return have_equal_steps(*base.run, *base.series, *run.run, *run.series);
 }
 
 void take_largest_gap(LossParity& parity, const SharedSteps& shared) {
@@ -329,8 +342,9 @@ std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation
 std::string metric_doubt(std::string_view name, const LossRun& base, const LossRun& run) {
   const LossName loss = loss_name(name);
   if (!loss.is_loss) return {};
-  if (!may_be_compared(*base.run, *base.series, *run.run, *run.series))
-    return "the losses can't be compared: the sides train on other data, vocabularies or numbers of tokens a step";
+  if (!learn_the_same(*base.run, *run.run))
+    return "the losses can't be compared: the sides train on other data or vocabularies";
+  if (!have_equal_tokens(base, run)) return "the losses can't be compared: the sides train on other numbers of tokens";
   return doubt_of(base, run, loss.is_validation);
 }
 

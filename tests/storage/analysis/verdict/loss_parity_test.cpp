@@ -286,6 +286,9 @@ TEST(LossParity, a_metric_that_is_a_loss_is_asked_the_same) {
     EXPECT_NE(doubt(name, other).find("can't be compared"), std::string::npos) << name;
     EXPECT_NE(doubt(name, of_tokens(200)).find("can't be compared"), std::string::npos) << name;
   }
+  const stepladder::Run large = of_tokens(200);
+  const Series half = losses({9, 7, 5, 3});
+  EXPECT_EQ(metric_doubt("val_loss", {&text, &base}, {&large, &half}), "") << "larger steps, and as many tokens";
   for (const char* name : {"val_bpb", "acc", "glossary", "dt_ms"}) EXPECT_EQ(doubt(name, other), "") << name;
 }
 
