@@ -77,6 +77,20 @@ TEST(Open, NamesTheReasonAndWhatWouldSettleIt) {
   EXPECT_EQ(why_open_text(open, &base).substr(0, 14), "The baseline: ");
 }
 
+TEST(Open, ProposesNoHundredsOfRuns) {
+  RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell), open = rung(1, 1.002, 1.002, Verdict::cannot_tell);
+  open.own_step.ci95 = open.over_baseline.ci95 = {0.98, 1.015};
+  open.own_step.needed_runs = open.over_baseline.needed_runs = 344;
+  EXPECT_EQ(why_open_text(open, &base),
+            "Runs of one rung differ by about as much. The difference, if there is any, is below 2 %; more than 50 "
+            "further runs of each would be needed to settle it.");
+  EXPECT_EQ(needed_text(open).find("344"), std::string::npos);
+  EXPECT_EQ(needed_text(344, missing, 0.01), "More than 50 further runs of each would be needed to settle it.");
+  open.over_baseline.needed_runs = 0;
+  open.loss.needed_runs = 344;
+  EXPECT_EQ(needed_text(open), "More than 50 further runs of each would be needed to settle the loss.");
+}
+
 TEST(Answer, SaysWhatAGainMayHaveCost) {
   const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
   RungJudgement tf32 = rung(1, 2, 2, Verdict::faster);
