@@ -338,6 +338,7 @@ Tone tone_of(RungAnswer answer, bool is_over) {
       return is_over ? Tone::warning : Tone::neutral;
     case RungAnswer::baseline:
     case RungAnswer::noise:
+    case RungAnswer::no_effect:
       break;
   }
   return Tone::neutral;

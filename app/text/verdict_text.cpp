@@ -21,15 +21,18 @@ std::string more_runs_text(std::int64_t runs, double seconds) {
          (seconds > 0 ? ", " + rough_duration_text(seconds) + ", " : " ");
 }
 
+// "below 2.1 %": what a difference is within, if there is one.
+std::string bound_of(const Interval& ci95) {
+  return fmt::format("below {:.2g} %", 100 * (std::max(ci95.high, 1 / ci95.low) - 1));
+}
+
 // "More than 50 further runs of each would be needed to settle it."; with the interval also what the difference is
 // below.
 std::string too_many_runs_text(const char* what, const Interval& ci95 = {}) {
   const std::string needed = "ore than " + std::to_string(most_proposed_runs) +
                              " further runs of each would be needed to settle " + what + ".";
   if (!ci95.known()) return "M" + needed;
-  return fmt::format("The difference, if there is any, is below {:.2g} %; m",
-                     100 * (std::max(ci95.high, 1 / ci95.low) - 1)) +
-         needed;
+  return "The difference, if there is any, is " + bound_of(ci95) + "; m" + needed;
 }
 
 // As needed_text(runs, ...), of a factor.
@@ -218,11 +221,17 @@ std::string doubt_text(const Plausibility& found) {
 std::string_view answer_word(RungAnswer answer) {
   if (answer == RungAnswer::faster_once) return "faster, one run";
   if (answer == RungAnswer::slower_once) return "slower, one run";
+  if (answer == RungAnswer::no_effect) return "no effect";
   return answer == RungAnswer::cannot_tell ? "can't tell" : to_string(answer);
 }
 
 std::string why_open_text(const RungJudgement& rung, const RungJudgement* below) {
   const RungAnswer answer = rung.answer();
+  if (answer == RungAnswer::no_effect)
+    return "Its losses are those of " + (below ? subject_of(*below) : "the rung below") +
+           " to the last bit, and a step runs the same operators as often: the change has no effect here. A difference "
+           "in time, if there is any, is " +
+           bound_of(rung.own_step.ci95) + ".";
   if (answer == RungAnswer::faster_once || answer == RungAnswer::slower_once)
     return "One run of a side doesn't show how much runs differ. Repeats would.";
   if (answer != RungAnswer::cannot_tell || rung.is_under_way) return "";
@@ -274,7 +283,7 @@ std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned
     }
     measured += is_measured(judged) ? 1 : 0;
     impossible += answer == RungAnswer::impossible ? 1 : 0;
-    if (answer == RungAnswer::noise) {
+    if (answer == RungAnswer::noise || answer == RungAnswer::no_effect) {
       named[answer].push_back(title);
     } else if (answer == RungAnswer::cannot_tell) {
       const auto below = std::ranges::find_if(
@@ -301,7 +310,9 @@ std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned
   add_named("Slower: ", RungAnswer::slower);
   add_named("Slower, one run: ", RungAnswer::slower_once);
   const std::size_t judged = rungs.size() - 1;  // all but the baseline
-  if (!named[RungAnswer::noise].empty()) add("No gain: " + some_of(named[RungAnswer::noise], judged));
+  for (const auto& [answer, what] :
+       {std::pair(RungAnswer::noise, "No gain: "), std::pair(RungAnswer::no_effect, "No effect: ")})
+    if (!named[answer].empty()) add(what + some_of(named[answer], judged));
   std::string open;
   for (const std::string& reason : reasons) {
     const std::string why = reason.empty() ? needed_of(open_rungs) : reason;

@@ -44,6 +44,7 @@ struct LadderInput {
   std::int64_t binned_runs = 0;
   std::vector<RunSnapshot> runs;                    // by rung, then repeat
   std::vector<std::vector<SystemMetrics>> metrics;  // of each
+  std::vector<StepProfile> profiles;                // of each
 };
 
 // The loss along the comparison axis.
@@ -150,7 +151,7 @@ LadderModel model_of(const LadderInput& input) {
     const Summary& summary = summaries.emplace_back(runs[i].summary());
     const Series& series = *runs[i].series;
     place[runs[i].run.id] = i;
-    measured.push_back({&runs[i].run, &summary, &series});
+    measured.push_back({&runs[i].run, &summary, &series, &input.profiles[i]});
     model.ecdf[runs[i].run.id] = ecdf_of(series, summary);
     if (input.metrics[i].empty()) continue;
     const auto warm = static_cast<std::size_t>(summary.warmup_steps);
@@ -284,6 +285,7 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
         run.step_times = workspace.overview(entry->run.id, Quantity::dt_ms);
       }
       input.metrics.push_back(detail ? detail->metrics : std::vector<SystemMetrics>{});
+      input.profiles.push_back(detail ? detail->profile : StepProfile{});
     }
     job_.start(std::move(basis), [input = std::move(input)](JobControl&) { return model_of(input); });
     made = job_.take(model, workspace.patience) || made;

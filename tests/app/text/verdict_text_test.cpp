@@ -91,6 +91,21 @@ TEST(Open, ProposesNoHundredsOfRuns) {
   EXPECT_EQ(needed_text(open), "More than 50 further runs of each would be needed to settle the loss.");
 }
 
+TEST(Open, ARungWithoutEffectSaysWhatShowsIt) {
+  RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell), flash = rung(1, 1.002, 1.002, Verdict::cannot_tell);
+  flash.own_step.ci95 = {0.98, 1.015};
+  flash.own_step.needed_runs = 344;
+  flash.does_the_same = true;
+  EXPECT_EQ(answer_word(flash.answer()), "no effect");
+  EXPECT_EQ(why_open_text(flash, &base),
+            "Its losses are those of the baseline to the last bit, and a step runs the same operators as often: the "
+            "change has no effect here. A difference in time, if there is any, is below 2 %.");
+  EXPECT_EQ(answer_text(std::vector<AnsweredRung>{{"Baseline", &base}, {"Flash", &flash}}),
+            "Real: none. No effect: Flash.");
+  flash.own_step.ci95 = {1.001, 1.015};
+  EXPECT_EQ(answer_word(flash.answer()), "can't tell") << "its time may differ";
+}
+
 TEST(Answer, SaysWhatAGainMayHaveCost) {
   const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
   RungJudgement tf32 = rung(1, 2, 2, Verdict::faster);
