@@ -338,6 +338,7 @@ Tone tone_of(RungAnswer answer, bool is_over) {
       return is_over ? Tone::warning : Tone::neutral;
     case RungAnswer::baseline:
     case RungAnswer::noise:
+    case RungAnswer::no_effect:
       break;
   }
   return Tone::neutral;
@@ -349,7 +350,7 @@ std::string end_text(const RunEntry& entry) {
   std::string text = capitalised(std::string(to_string(run.status)));
   if (entry.summary.steps > 0)
     text += " at step " + grouped(entry.summary.last_step) +
-            (run.planned_steps > 0 ? " of " + grouped(run.planned_steps) : "");
+            (run.planned_steps > entry.summary.last_step ? " of " + grouped(run.planned_steps) : "");
   text += ": " + run.reason + (run.reason.ends_with('.') ? "" : ".");
   if (run.status == RunStatus::finished) return text;
   return text + (entry.summary.steps > 0 ? " Its " + plural(entry.summary.steps, "step") +

@@ -67,7 +67,7 @@ MeasuredSteps measured_steps(const Run& like, std::span<const MeasuredRun> runs)
   constexpr std::size_t most = 5, most_looked_at = 200;
   MeasuredSteps steps;
   for (std::size_t i = runs.size(); i > 0 && runs.size() - i < most_looked_at && steps.quiet.size() < most; --i) {
-    const auto& [run, summary, series] = runs[i - 1];
+    const auto& [run, summary, series, profile] = runs[i - 1];
     const bool is_comparable = run->source == "launched" && run->hardware == like.hardware &&
                                run->tokens_per_step == like.tokens_per_step && summary->dt_ms_median > 0;
     if (!is_comparable || !same_recipe_but_batch(*run, like)) continue;

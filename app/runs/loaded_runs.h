@@ -20,7 +20,7 @@ struct LoadedRun {
   std::vector<Overview> overviews;  // of an excerpt: loss, validation loss and step time of all its steps, for curves
 
   bool is_excerpt() const { return std::ssize(series.step) < summary.steps; }
-  MeasuredRun measured() const { return {&run, &summary, &series}; }
+  MeasuredRun measured() const { return {&run, &summary, &series, &profile}; }
 };
 
 // Reads runs as excerpts, with overviews for their curves, if they are longer than app/runs/excerpt.h allows for this

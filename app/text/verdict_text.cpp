@@ -13,10 +13,32 @@ namespace stepladder {
 
 namespace {
 
+constexpr std::int64_t most_proposed_runs = 50;  // nobody makes more to settle one difference
+
 // "About 7 more runs of each, 12 min, "
 std::string more_runs_text(std::int64_t runs, double seconds) {
   return "About " + plural(runs, "more run") + " of each" +
          (seconds > 0 ? ", " + rough_duration_text(seconds) + ", " : " ");
+}
+
+// "below 2.1 %": what a difference is within, if there is one.
+std::string bound_of(const Interval& ci95) {
+  return fmt::format("below {:.2g} %", 100 * (std::max(ci95.high, 1 / ci95.low) - 1));
+}
+
+// "More than 50 further runs of each would be needed to settle it."; with the interval also what the difference is
+// below.
+std::string too_many_runs_text(const char* what, const Interval& ci95 = {}) {
+  const std::string needed = "ore than " + std::to_string(most_proposed_runs) +
+                             " further runs of each would be needed to settle " + what + ".";
+  if (!ci95.known()) return "M" + needed;
+  return "The difference, if there is any, is " + bound_of(ci95) + "; m" + needed;
+}
+
+// As needed_text(runs, ...), of a factor.
+std::string settled_by_text(const SpeedUp& factor, double seconds, double noise_floor) {
+  return factor.needed_runs > most_proposed_runs ? too_many_runs_text("it", factor.ci95)
+                                                 : needed_text(factor.needed_runs, seconds, noise_floor);
 }
 
 // The decimals of a value with this uncertainty: two digits of the uncertainty if they are at most 35, else one
@@ -156,7 +178,7 @@ std::string needed_of(const std::vector<OpenRung>& rungs) {
   double seconds = 0;
   for (const auto& [rung, below] : rungs) {
     const std::int64_t runs = rung->own_step.needed_runs;
-    if (runs == 0 || runs > 50) return "";
+    if (runs == 0 || runs > most_proposed_runs) return "";
     most = std::max(most, runs);
     const double each = below ? below->run_seconds + rung->run_seconds : missing;
     if (each > 0) seconds = std::max(seconds, static_cast<double>(runs) * each);
@@ -199,11 +221,17 @@ std::string doubt_text(const Plausibility& found) {
 std::string_view answer_word(RungAnswer answer) {
   if (answer == RungAnswer::faster_once) return "faster, one run";
   if (answer == RungAnswer::slower_once) return "slower, one run";
+  if (answer == RungAnswer::no_effect) return "no effect";
   return answer == RungAnswer::cannot_tell ? "can't tell" : to_string(answer);
 }
 
 std::string why_open_text(const RungJudgement& rung, const RungJudgement* below) {
   const RungAnswer answer = rung.answer();
+  if (answer == RungAnswer::no_effect)
+    return "Its losses are those of " + (below ? subject_of(*below) : "the rung below") +
+           " to the last bit, and a step runs the same operators as often: the change has no effect here. A difference "
+           "in time, if there is any, is " +
+           bound_of(rung.own_step.ci95) + ".";
   if (answer == RungAnswer::faster_once || answer == RungAnswer::slower_once)
     return "One run of a side doesn't show how much runs differ. Repeats would.";
   if (answer != RungAnswer::cannot_tell || rung.is_under_way) return "";
@@ -223,7 +251,7 @@ std::string why_open_text(const RungJudgement& rung, const RungJudgement* below)
   if (own.needed_runs > 0) {
     const double seconds =
         below ? static_cast<double>(own.needed_runs) * (below->run_seconds + rung.run_seconds) : missing;
-    return "Runs of one rung differ by about as much. " + needed_text(own.needed_runs, seconds, rung.noise_floor);
+    return "Runs of one rung differ by about as much. " + settled_by_text(own, seconds, rung.noise_floor);
   }
   const bool is_clear_alone = verdict_of(own.factor, own.ci95, rung.noise_floor) != Verdict::cannot_tell;
   if (is_clear_alone && own.compared > 1)
@@ -255,7 +283,7 @@ std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned
     }
     measured += is_measured(judged) ? 1 : 0;
     impossible += answer == RungAnswer::impossible ? 1 : 0;
-    if (answer == RungAnswer::noise) {
+    if (answer == RungAnswer::noise || answer == RungAnswer::no_effect) {
       named[answer].push_back(title);
     } else if (answer == RungAnswer::cannot_tell) {
       const auto below = std::ranges::find_if(
@@ -282,7 +310,9 @@ std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned
   add_named("Slower: ", RungAnswer::slower);
   add_named("Slower, one run: ", RungAnswer::slower_once);
   const std::size_t judged = rungs.size() - 1;  // all but the baseline
-  if (!named[RungAnswer::noise].empty()) add("No gain: " + some_of(named[RungAnswer::noise], judged));
+  for (const auto& [answer, what] :
+       {std::pair(RungAnswer::noise, "No gain: "), std::pair(RungAnswer::no_effect, "No effect: ")})
+    if (!named[answer].empty()) add(what + some_of(named[answer], judged));
   std::string open;
   for (const std::string& reason : reasons) {
     const std::string why = reason.empty() ? needed_of(open_rungs) : reason;
@@ -304,7 +334,9 @@ std::string answer_text(std::span<const AnsweredRung> rungs, std::int64_t binned
 std::string needed_for_loss_text(const RungJudgement& rung) {
   const std::int64_t loss = rung.loss.needed_runs;
   std::string text;
-  if (loss > rung.over_baseline.needed_runs)
+  if (loss > most_proposed_runs)
+    text = too_many_runs_text("the loss");
+  else if (loss > rung.over_baseline.needed_runs)
     text = more_runs_text(loss, static_cast<double>(loss) * rung.needed_run_seconds) + "would settle the loss.";
   if (!rung.loss.doubt.empty())
     text += (text.empty() ? "" : " ") + ("The loss proves nothing: " + rung.loss.doubt + ".");
@@ -315,12 +347,13 @@ std::string needed_text(const RungJudgement& rung) {
   const std::int64_t speed = rung.over_baseline.needed_runs;
   const std::string loss = needed_for_loss_text(rung);
   if (speed == 0) return loss;
-  return needed_text(speed, static_cast<double>(speed) * rung.needed_run_seconds, rung.noise_floor) +
+  return settled_by_text(rung.over_baseline, static_cast<double>(speed) * rung.needed_run_seconds, rung.noise_floor) +
          (loss.empty() ? "" : " ") + loss;
 }
 
 // The number of runs is of the difference that was seen: a smaller one needs more.
 std::string needed_text(std::int64_t runs, double seconds, double noise_floor) {
+  if (runs > most_proposed_runs) return too_many_runs_text("it");
   if (runs > 0) return more_runs_text(runs, seconds) + "would settle a difference of this size.";
   return fmt::format("At this noise hardly any number of runs would tell {:.3g} %.", 100 * noise_floor);
 }

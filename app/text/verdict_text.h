@@ -42,8 +42,8 @@ std::string count_text(const RunCount& count);
 std::string subject_of(const RungJudgement& below);
 
 // Why the gain of a rung over the one that it stands on isn't clear, and what would settle it: "Other programs
-// disturbed the baseline. Runs on a quiet machine would settle it." Empty where the answer is clear. `below`: null if
-// not known.
+// disturbed the baseline. Runs on a quiet machine would settle it." Of a rung without effect: what shows that. Empty
+// where the answer is clear. `below`: null if not known.
 std::string why_open_text(const RungJudgement& rung, const RungJudgement* below);
 
 struct AnsweredRung {

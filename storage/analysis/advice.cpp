@@ -57,7 +57,7 @@ std::map<int, RungJudgement> judged_rungs(std::span<const AdviceRun> project, La
   for (const AdviceRun& run : project) {
     if (run.run->ladder != ladder) continue;
     if (!run.series) return {};
-    runs.push_back({run.run, run.summary, run.series});
+    runs.push_back({run.run, run.summary, run.series, &run.timed});
   }
   std::map<int, RungJudgement> rungs;
   for (RungJudgement& rung : judge_rungs(runs, hardware)) rungs[rung.rung] = std::move(rung);
@@ -76,6 +76,10 @@ ExpectedGain answer_of(const RungJudgement& rung) {
                     .measured = rung.runs.front()->id,
                     .over = rung.stands_on};
   if (gain.answer == RungAnswer::impossible || gain.answer == RungAnswer::cannot_tell) return gain;
+  if (gain.answer == RungAnswer::no_effect) {
+    gain.low = gain.high = 1;
+    return gain;
+  }
   gain.low = step.ci95.known() ? step.ci95.low : step.factor;
   gain.high = step.ci95.known() ? step.ci95.high : step.factor;
   return gain;

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "storage/analysis/file_grouping.h"
 #include "storage/analysis/recipe_facts.h"
@@ -478,7 +479,7 @@ std::vector<std::size_t> inferred_places_below(std::span<const Subject> subjects
 
 std::string_view to_string(RungAnswer answer) {
   return by_enum<RungAnswer, std::string_view>("baseline", "real", "faster-one-run", "slower", "slower-one-run",
-                                               "noise", "cannot-tell", "impossible")[answer];
+                                               "noise", "cannot-tell", "impossible", "no-effect")[answer];
 }
 
 RungAnswer RungJudgement::answer() const {
@@ -487,6 +488,8 @@ RungAnswer RungJudgement::answer() const {
   const bool is_one_run = own_step.runs == 1;
   if (own_step.is(Verdict::faster)) return is_one_run ? RungAnswer::faster_once : RungAnswer::real;
   if (own_step.is(Verdict::slower)) return is_one_run ? RungAnswer::slower_once : RungAnswer::slower;
+  const bool is_within = own_step.worst() == Trust::trusted && own_step.ci95.low <= 1 && own_step.ci95.high >= 1;
+  if (does_the_same && is_within) return RungAnswer::no_effect;
   return own_step.is(Verdict::same) ? RungAnswer::noise : RungAnswer::cannot_tell;
 }
 
@@ -596,6 +599,31 @@ void hold_families_together(std::vector<RungJudgement>& rungs) {
   agree_on_baseline(all);
 }
 
+// The operators of a profiled step, in one order, without their times.
+std::vector<std::tuple<std::string_view, std::string_view, std::string_view, double>> operators_of(
+    const StepProfile& profile) {
+  std::vector<std::tuple<std::string_view, std::string_view, std::string_view, double>> operators;
+  for (const OperatorTime& each : profile.operators)
+    operators.emplace_back(each.part, each.name, each.shapes, each.calls);
+  std::ranges::sort(operators);
+  return operators;
+}
+
+// Equal losses alone show equal maths: another order of the work may be as exact, and faster.
+bool do_the_same(const Subject& base, const Subject& rung) {
+  const auto is_known = [](const MeasuredRun& run) {
+    return run.profile && run.profile->steps > 0 && !run.is_excerpt() && run.series->size() > 0;
+  };
+  const auto is_same = [](const MeasuredRun& a, const MeasuredRun& b) {
+    return a.series->step == b.series->step && a.series->loss == b.series->loss &&  // a NaN equals none
+           operators_of(*a.profile) == operators_of(*b.profile);
+  };
+  return std::ranges::any_of(base.runs, [&](const MeasuredRun& a) {
+    return is_known(a) &&
+           std::ranges::any_of(rung.runs, [&](const MeasuredRun& b) { return is_known(b) && is_same(a, b); });
+  });
+}
+
 // What makes a comparison with the baseline doubtful, though each side alone isn't.
 void doubt_comparisons(std::span<const Subject> subjects, std::size_t baseline, std::vector<RungJudgement>& rungs) {
   for (std::size_t i = 0; i < rungs.size(); ++i) {
@@ -678,6 +706,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
       rung.why_no_factor = reason_without_factor(subjects[baseline], rungs[baseline], subjects[i], rung,
                                                  are_together(places[baseline], places[i]));
     rung.own_step = below == baseline ? rung.over_baseline : below + 1 == i ? rung.over_previous : gain(below, i);
+    rung.does_the_same = do_the_same(subjects[below], subjects[i]);
     rung.needed_run_seconds = rungs[baseline].run_seconds + rung.run_seconds;
     const Subject& against = subjects[subjects[i].loss_against.value_or(baseline)];
     rung.loss_against = against.rung;

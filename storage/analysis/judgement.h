@@ -22,7 +22,8 @@ namespace stepladder {
 struct MeasuredRun {
   const Run* run = nullptr;
   const Summary* summary = nullptr;
-  const Series* series = nullptr;  // all steps, or an excerpt of a long run (RunStore::excerpt)
+  const Series* series = nullptr;        // all steps, or an excerpt of a long run (RunStore::excerpt)
+  const StepProfile* profile = nullptr;  // null, or of no steps: it has none
 
   bool is_excerpt() const { return std::ssize(series->step) < summary->steps; }
 };
@@ -51,8 +52,9 @@ Throughput throughput_of(std::span<const Summary* const> repeats);
 
 // What is said of a rung in one word: of its own step, the gain over the rung that it stands on. `real` and `slower`
 // are clear and trusted; a side of a single run makes them faster_once and slower_once. `noise`: within the noise
-// floor.
-enum class RungAnswer { baseline, real, faster_once, slower, slower_once, noise, cannot_tell, impossible };
+// floor. `no_effect`: its runs do what the other's do (RungJudgement::does_the_same), and their times don't differ
+// beyond the interval.
+enum class RungAnswer { baseline, real, faster_once, slower, slower_once, noise, cannot_tell, impossible, no_effect };
 std::string_view to_string(RungAnswer answer);  // "faster-one-run", "cannot-tell"
 
 // How many runs a rung has, and which of them don't count.
@@ -85,8 +87,10 @@ struct RungJudgement {
   Gain over_baseline;                     // factor 1 for the baseline
   std::string why_no_factor;              // why it has none: "baseline: no step times"; empty: it has one
   bool is_baseline = false;
-  int stands_on = 0;     // the rung whose changes it keeps; the baseline for one that stands alone
-  Gain own_step;         // over that rung; factor missing for the baseline
+  int stands_on = 0;  // the rung whose changes it keeps; the baseline for one that stands alone
+  Gain own_step;      // over that rung; factor missing for the baseline
+  bool does_the_same =
+      false;             // as that rung: a run of each has the same losses to the last bit, and the same operators
   int loss_against = 0;  // the rung that the loss is compared with
   LossParity loss;
   std::vector<Flag> flags;  // of all repeats, in the order of FlagId, each once

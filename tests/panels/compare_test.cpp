@@ -1,6 +1,8 @@
 // Tests the rows of the Compare view's table, without a window.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "app/panels/compare/numbers.h"
 
 namespace stepladder {
@@ -41,6 +43,21 @@ TEST(CompareNumbers, a_faster_line_says_by_how_much) {
   EXPECT_EQ(row.max, "4.0000");
   EXPECT_EQ(row.last, "2.5000");
   EXPECT_EQ(row.at_cursors, "");
+}
+
+TEST(CompareNumbers, a_last_value_that_is_not_finite_is_shown_as_such) {
+  ComparedLine line = line_of_losses();
+  ComparedMetric& loss = line.metrics[Quantity::loss];
+  const auto last = [&](const SharedX& x = {}) {
+    return compared_numbers(line, false, nullptr, statistics_between(loss.points, 0, 10), Quantity::loss, x).last;
+  };
+  loss.ends_not_finite = true;  // behind the points of an overview
+  EXPECT_EQ(last(), "NaN or inf");
+  EXPECT_EQ(last({.low = 1, .high = 2}), "2.5000") << "the end isn't in sight";
+  loss.ends_not_finite = false;
+  loss.points.x.push_back(4);
+  loss.points.y.push_back(std::numeric_limits<double>::infinity());
+  EXPECT_EQ(last(), "Infinity");
 }
 
 TEST(CompareNumbers, an_impossible_line_is_not_called_faster) {

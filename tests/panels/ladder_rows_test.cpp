@@ -109,6 +109,49 @@ TEST(LadderRows, ARepeatUnderWayIsSaidToBe) {
   EXPECT_EQ(shown.model.rungs[2].under_way, "Queued.");
 }
 
+TEST(LadderRows, ShowTheFiguresOfARunThatCountsAndWhatTheNamesDifferIn) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "L"});
+  const auto add = [&](int rung, int repeat, double others, std::int64_t memory) {
+    stepladder::Run run{.name = "r",
+                        .ladder = ladder,
+                        .rung = rung,
+                        .repeat = repeat,
+                        .title = "a night on two borrowed cores: " + std::string(rung == 0 ? "plain" : "fused"),
+                        .status = RunStatus::running,
+                        .source = "launched",
+                        .planned_steps = 40,
+                        .peak_memory_bytes = memory};
+    const RunId id = store.create_run(run);
+    std::vector<RunEvent> events;
+    for (std::int64_t step = 1; step <= 40; ++step) {
+      const double at = 1000 + static_cast<double>(step);
+      events.emplace_back(StepRecord{.run = id, .step = step, .loss = 3, .dt_ms = 900, .tokens = 100, .at = at});
+      events.emplace_back(SystemMetrics{
+          .run = id, .step = step, .at = at, .contention = {.other_cores = others, .cores = 2, .needed_cores = 2}});
+    }
+    events.emplace_back(RunEnded{.run = id, .at = 5000});
+    store.apply(events);
+    return id;
+  };
+  add(0, 0, 0, 100);
+  add(1, 0, 1.5, 900);
+  const RunId quiet = add(1, 1, 0, 200);
+  Workspace workspace;
+  workspace.load(store);
+  workspace.patience = std::chrono::hours(1);
+  LadderViewModel shown;
+  for (int i = 0; i < 3; ++i) {
+    DataRequests asked;
+    shown.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, asked);
+    read_now(asked, store, workspace);
+  }
+  ASSERT_EQ(shown.model.rungs.size(), 2U);
+  EXPECT_EQ(shown.model.rungs[1].first.id, quiet) << "its memory, setup and warm-up are shown";
+  EXPECT_EQ(shown.model.rungs[0].name, "plain");
+  EXPECT_EQ(shown.model.rungs[1].name, "fused");
+}
+
 TEST(LadderRows, RunsAreNotJudgedBeforeTheirStepsAreRead) {
   RunStore store = RunStore::in_memory();
   const LadderId ladder = store.create_ladder({.name = "L"});

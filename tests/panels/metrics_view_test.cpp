@@ -274,6 +274,13 @@ TEST_F(ComparedMetrics, AreSaidAtTheLastStepThatBothHave) {
   EXPECT_TRUE(is_missing(shown_.curves.lines.at(0).of(acc_).last_gap.delta)) << "the baseline has none";
 }
 
+TEST_F(ComparedMetrics, HaveNoDifferenceWhereTheLastValueIsNotFinite) {
+  const RunId base = add(100, 0);
+  const LastGap lost = gap(base, add(100, std::numeric_limits<double>::infinity()));
+  EXPECT_TRUE(is_missing(lost.delta)) << "not that of the last finite one";
+  EXPECT_TRUE(shown_.curves.lines.at(1).of(acc_).ends_not_finite);
+}
+
 TEST_F(ComparedMetrics, AreExactAtTheEndOfLongRunsAndEstimatedBeforeIt) {
   const RunId base = add(20'000, 0);
   const LastGap as_long = gap(base, add(20'000, 500));

@@ -437,10 +437,13 @@ TEST(OneJudgementCases, TheBaselineOfAComparisonIsNotADisturbedRepeat) {
   const RunId disturbed = add_run(store, ladder, {.rung = 0, .dt_ms = 900, .disturbed = true}, 0);
   const RunId quiet = add_run(store, ladder, {.rung = 0}, 1);
   add_run(store, ladder, {.rung = 1, .dt_ms = 50}, 0);
+  add_run(store, ladder, {.rung = 2, .dt_ms = 40}, 0);
   Workspace workspace;
   workspace.load(store);
   const std::vector<const RunEntry*> runs = workspace.runs_of(ladder);
   EXPECT_EQ(baseline_among(runs, 0, workspace), quiet);
+  EXPECT_EQ(compared_with(*runs.back(), workspace), quiet) << "Run, not with the previous rung";
+  EXPECT_EQ(compared_with(*workspace.find(quiet), workspace), 0);
   EXPECT_EQ(baseline_among(runs, disturbed, workspace), disturbed) << "as the user chose";
   EXPECT_EQ(baseline_among({runs.back()}, 0, workspace), 0);
 }

@@ -16,6 +16,7 @@
 #include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/widgets.h"
 #include "app/text/format.h"
+#include "app/text/short_names.h"
 
 namespace stepladder {
 namespace {
@@ -123,13 +124,6 @@ void draw_floor(const Chart& chart, const ChartView& view) {
   ImGui::PopFont();
 }
 
-// The name in the legend: shortened, so that it doesn't cover the plot. The part after ## makes equal names distinct.
-std::string legend_label(const Curve& curve, float plot_width) {
-  const std::string name = curve.label.substr(0, curve.label.find("##"));
-  const std::string cut = cut_to(name, std::max(px(60), plot_width * 0.4f), Cut::middle);
-  return cut == name ? curve.label : cut + "##" + curve.label;
-}
-
 std::vector<const Curve*> in_legend_order(const Chart& chart) {
   std::vector<const Curve*> curves;
   for (const Curve& curve : chart.curves) {
@@ -139,8 +133,36 @@ std::vector<const Curve*> in_legend_order(const Chart& chart) {
   return curves;
 }
 
+// The name without the part after ##, which makes equal ones distinct.
+std::string name_of(const Curve& curve) {
+  return curve.label.substr(0, curve.label.find("##"));
+}
+
+// What the names of a legend must fit in, so that they don't cover the plot, and what they do without: where one
+// doesn't fit, the words with which all begin.
+struct LegendRoom {
+  float width = 0;
+  std::string beginning = {};
+};
+
+LegendRoom legend_room(const Chart& chart, float plot_width) {
+  LegendRoom room{.width = std::max(px(60), plot_width * 0.4f)};
+  std::vector<std::string> names;
+  for (const Curve* curve : in_legend_order(chart)) names.push_back(name_of(*curve));
+  const bool all_fit =
+      std::ranges::all_of(names, [&](const std::string& name) { return cut_to(name, room.width) == name; });
+  if (!all_fit && names.size() > 1) room.beginning = common_beginning(names, names.size());
+  return room;
+}
+
+std::string legend_label(const Curve& curve, const LegendRoom& room) {
+  const std::string name = name_of(curve);
+  const std::string cut = cut_to(without_beginning(name, room.beginning), room.width, Cut::middle);
+  return cut == name ? curve.label : cut + "##" + curve.label;
+}
+
 // Lists the curves first, since ImPlot orders the legend by first mention, and curves are drawn in another order.
-void list_in_legend(const Chart& chart, float plot_width) {
+void list_in_legend(const Chart& chart, const LegendRoom& room) {
   for (const Curve* curve : in_legend_order(chart)) {
     ImPlotSpec spec;
     spec.LineColor = faded(curve->colour, 1 / std::max(curve->colour.w, 0.1f));
@@ -148,7 +170,7 @@ void list_in_legend(const Chart& chart, float plot_width) {
     spec.Flags = ImPlotItemFlags_NoFit;
     // An empty line: ImPlot gives a dummy a colour of its own, which a curve without points would keep.
     constexpr double nothing = 0;
-    ImPlot::PlotLine(legend_label(*curve, plot_width).c_str(), &nothing, &nothing, 0, spec);
+    ImPlot::PlotLine(legend_label(*curve, room).c_str(), &nothing, &nothing, 0, spec);
   }
 }
 
@@ -189,8 +211,8 @@ void draw_dashed(const Polyline& line, const ImVec4& colour, float weight, std::
 }
 
 void draw_line(const Curve& curve, const Polyline& line, const ImVec4& colour, float weight, bool steps_up,
-               float plot_width) {
-  const std::string label = curve.in_legend ? legend_label(curve, plot_width) : curve.label;
+               const LegendRoom& room) {
+  const std::string label = curve.in_legend ? legend_label(curve, room) : curve.label;
   ImPlotSpec spec;
   spec.LineColor = colour;
   spec.LineWeight = px(weight);
@@ -237,20 +259,20 @@ void draw_zero_line(const Chart& chart) {
   ImPlot::PlotInfLines("##zero", &chart.zero_line, 1, spec);
 }
 
-void draw_curve(const Curve& curve, const CurveView& view, bool steps_up, float plot_width) {
+void draw_curve(const Curve& curve, const CurveView& view, bool steps_up, const LegendRoom& room) {
   if (view.line.x.empty() || curve.hidden) return;
   draw_band(curve, view);
   if (curve.smoothed.empty()) {
-    draw_line(curve, view.line, curve.colour, curve.weight, steps_up, plot_width);
+    draw_line(curve, view.line, curve.colour, curve.weight, steps_up, room);
   } else {
-    draw_line(curve, view.line, faded(curve.colour, 0.28f), 1, steps_up, plot_width);
-    draw_line(curve, view.smoothed, curve.colour, curve.weight, steps_up, plot_width);
+    draw_line(curve, view.line, faded(curve.colour, 0.28f), 1, steps_up, room);
+    draw_line(curve, view.smoothed, curve.colour, curve.weight, steps_up, room);
   }
 }
 
 // The few lines above a picture of many: each on a broader one in the card's colour, so that it stays legible there;
 // the one under the mouse on top.
-void draw_above_density(const Chart& chart, const ChartView& view) {
+void draw_above_density(const Chart& chart, const ChartView& view, const LegendRoom& room) {
   const auto draw = [&](std::size_t i) {
     Curve curve = chart.curves[i];
     curve.weight = std::max(curve.weight, 1.8f);
@@ -261,9 +283,8 @@ void draw_above_density(const Chart& chart, const ChartView& view) {
     ground.weight += 2;
     const CurveView& line = view.curves[i];
     if (line.line.x.empty()) return;
-    draw_line(ground, line.smoothed.x.empty() ? line.line : line.smoothed, ground.colour, ground.weight, false,
-              view.size.x);
-    draw_curve(curve, line, false, view.size.x);
+    draw_line(ground, line.smoothed.x.empty() ? line.line : line.smoothed, ground.colour, ground.weight, false, room);
+    draw_curve(curve, line, false, room);
   };
   const auto hovered = view.density->hovered();
   for (std::size_t i = 0; i < view.curves.size(); ++i)
@@ -278,15 +299,16 @@ void use_line_styles(bool on) {
 }
 
 void draw_layers(const Chart& chart, const ChartView& view) {
+  const LegendRoom room = legend_room(chart, view.size.x);
   draw_shade(chart);
-  list_in_legend(chart, view.size.x);
+  list_in_legend(chart, room);
   draw_zero_line(chart);
   if (view.density) {
     view.density->draw(chart);
-    draw_above_density(chart, view);
+    draw_above_density(chart, view, room);
   } else {
     for (std::size_t i = 0; i < view.curves.size(); ++i)
-      draw_curve(chart.curves[i], view.curves[i], chart.steps_up, view.size.x);
+      draw_curve(chart.curves[i], view.curves[i], chart.steps_up, room);
   }
   draw_floor(chart, view);
   draw_marks(chart);
@@ -467,13 +489,14 @@ void use_legend(const Chart& chart, float plot_width) {
   if ((plot.Flags & ImPlotFlags_NoLegend) != 0) return;
   const ImPlotLegend& legend = plot.Items.Legend;
   const ImPlotStyle& style = ImPlot::GetStyle();
+  const LegendRoom room = legend_room(chart, plot_width);
   float top = legend.Rect.Min.y + style.LegendInnerPadding.y;
   for (const Curve* curve : in_legend_order(chart)) {
     const float bottom = top + ImGui::GetTextLineHeight();
     ui_test_anchors::note("chart." + std::string(chart.id) + ".legend." + std::to_string(curve->order),
                           legend.Rect.Min.x, top, legend.Rect.Max.x, bottom);
     top = bottom + style.LegendSpacing.y;
-    if (!ImPlot::IsLegendEntryHovered(legend_label(*curve, plot_width).c_str())) continue;
+    if (!ImPlot::IsLegendEntryHovered(legend_label(*curve, room).c_str())) continue;
     input.hovered = curve->order;
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Right)) input.right_clicked = curve->order;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/curves/smooth.h"
+#include "app/text/short_names.h"
 #include "storage/analysis/metric_comparison.h"
 #include "storage/analysis/recipe_facts.h"
 #include "storage/name_pattern.h"
@@ -64,35 +65,15 @@ std::size_t place_of(const std::vector<RunsOfLine>& lines, RunId base) {
 
 namespace {
 
-// The longest beginning, up to the end of a word, that at least `least` names have before more text; empty without one.
-std::string common_beginning(const std::vector<ComparedLine>& lines, std::size_t least) {
-  std::string longest;
-  for (const ComparedLine& line : lines) {
-    for (std::size_t end = line.label.size(); end > longest.size() + 1; --end) {
-      if (std::string_view(" :/").find(line.label[end - 1]) == std::string_view::npos) continue;
-      const std::string beginning = line.label.substr(0, end);
-      const auto sharing = static_cast<std::size_t>(std::ranges::count_if(lines, [&](const ComparedLine& other) {
-        return other.label.size() > end && other.label.starts_with(beginning);
-      }));
-      if (sharing < least) continue;
-      longest = beginning;
-      break;
-    }
-  }
-  return longest;
-}
-
 // Removes the words with which all names begin; in one ladder also if a few runs were renamed, unless what remains of
 // two names would be equal.
 void shorten_labels(std::vector<ComparedLine>& lines, bool is_one_ladder) {
   if (lines.size() < 2) return;
-  const std::string common = common_beginning(lines, is_one_ladder ? lines.size() / 2 + 1 : lines.size());
-  if (common.empty()) return;
   std::vector<std::string> names;
-  for (const ComparedLine& line : lines)
-    names.push_back(line.label.starts_with(common) && line.label.size() > common.size()
-                        ? line.label.substr(common.size())
-                        : line.label);
+  for (const ComparedLine& line : lines) names.push_back(line.label);
+  const std::string common = common_beginning(names, is_one_ladder ? lines.size() / 2 + 1 : lines.size());
+  if (common.empty()) return;
+  for (std::string& name : names) name = without_beginning(name, common);
   for (std::size_t i = 0; i < lines.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)
       if (names[i] == names[k] && lines[i].label != lines[k].label) return;
@@ -123,7 +104,8 @@ struct RunCurve {
   double steady_from = missing;
   MeanCurve means;  // empty: the points are the values
   std::int64_t behind = 0;
-  double last = missing;  // of the values behind means
+  double last = missing;  // of the values behind an overview
+  bool ends_not_finite = false;
   std::int64_t not_finite = 0;
 };
 
@@ -143,7 +125,13 @@ RunCurve curve_of(const RunSnapshot& run, Quantity quantity, Axis axis, const Po
                  .behind = coarse->behind(),
                  .not_finite = coarse->not_finite};
   const std::vector<Bucket>& buckets = coarse->overview.buckets;
-  if (!buckets.empty() && buckets.back().not_finite == 0) curve.last = buckets.back().last;
+  if (quantity == Quantity::loss) {
+    curve.last = run.known.loss_last;
+  } else if (!buckets.empty()) {
+    const Bucket& end = buckets.back();
+    curve.ends_not_finite = end.count == 0;
+    if (end.not_finite == 0) curve.last = end.last;
+  }
   return curve;
 }
 
@@ -175,6 +163,7 @@ void fill(ComparedMetric& metric, const std::vector<const RunSnapshot*>& runs, Q
     metric.high = std::move(only.means.high);
     metric.behind = only.behind;
     metric.last = only.last;
+    metric.ends_not_finite = only.ends_not_finite;
     metric.steady_from = only.steady_from;
     metric.not_finite = static_cast<std::size_t>(only.not_finite);
   } else {
@@ -211,6 +200,10 @@ LastGap last_gap(const ComparedMetric& metric, const ComparedMetric& base) {
   const Points& values = metric.values();
   const Points& reference = base.values();
   if (!values.is_path || !reference.is_path || values.empty() || reference.empty()) return {};
+  const auto ends_lost = [](const ComparedMetric& of) {
+    return of.ends_not_finite || (!is_missing(of.last) && !std::isfinite(of.last));
+  };
+  if (ends_lost(metric) || ends_lost(base)) return {};
   if (metric.means.empty() && base.means.empty()) {
     for (std::size_t i = values.x.size(), k = reference.x.size(); i > 0 && k > 0;) {
       const double x = values.x[i - 1];
@@ -218,10 +211,12 @@ LastGap last_gap(const ComparedMetric& metric, const ComparedMetric& base) {
         --k;
       else if (x > reference.x[k - 1])
         --i;
+      else if (is_missing(values.y[i - 1]) || is_missing(reference.y[k - 1]))
+        --i, --k;
       else if (std::isfinite(values.y[i - 1]) && std::isfinite(reference.y[k - 1]))
         return gap_between(x, reference.y[k - 1], values.y[i - 1], false);
       else
-        --i, --k;
+        return {};
     }
   } else if (values.x.back() == reference.x.back()) {
     const double last = metric.means.empty() ? values.y.back() : metric.last;

@@ -41,7 +41,7 @@ struct ComparisonOptions {
 
 inline constexpr std::size_t most_judged_together = 200;
 
-// A line's value against the baseline's, at the last x at which both have a finite one.
+// A line's value against the baseline's, at the last x at which both have one; none if either is NaN or infinite there.
 struct LastGap {
   double x = missing;  // missing: there is none
   double delta = missing;
@@ -61,9 +61,10 @@ struct ComparedMetric {
   Points gap;                    // from the baseline; of means if either side is coarse
   MinMaxPyramid gap_levels;
   std::vector<double> gap_smoothed;
-  double last = missing;       // of a coarse line of one run: its last value
-  std::size_t not_finite = 0;  // NaN or infinite values behind the points, besides those among them
-  LastGap last_gap;            // none of the baseline
+  double last = missing;         // of a line of one run that an overview shows: its last value, if it is known
+  bool ends_not_finite = false;  // such a line's last value is NaN or infinite, and isn't among the points
+  std::size_t not_finite = 0;    // NaN or infinite values behind the points, besides those among them
+  LastGap last_gap;              // none of the baseline
 
   // The values that are drawn and that the numbers are computed from.
   const Points& values() const { return means.empty() ? points : means; }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/text/format.h"
+#include "app/text/short_names.h"
 #include "app/text/verdict_text.h"
 #include "engine/stage.h"
 
@@ -43,6 +44,7 @@ struct LadderInput {
   std::int64_t binned_runs = 0;
   std::vector<RunSnapshot> runs;                    // by rung, then repeat
   std::vector<std::vector<SystemMetrics>> metrics;  // of each
+  std::vector<StepProfile> profiles;                // of each
 };
 
 // The loss along the comparison axis.
@@ -73,11 +75,15 @@ LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxi
   return curve;
 }
 
-// The run that stands for a rung: a finished one, else the running one, else the first.
-const Run& shown_run(std::span<const Run* const> runs) {
-  const auto running = std::ranges::find(runs, RunStatus::running, &Run::status);
-  const Run& reference = reference_of(runs);
-  return reference.status == RunStatus::queued && running != runs.end() ? **running : reference;
+using RunsOfRung = std::vector<std::pair<const Run*, const Summary*>>;
+
+// The run that stands for a rung: a finished one that others didn't disturb, if there is one, else the running one,
+// else the first.
+const Run& shown_run(const RunsOfRung& runs) {
+  const auto running =
+      std::ranges::find_if(runs, [](const auto& of) { return of.first->status == RunStatus::running; });
+  const Run& reference = baseline_of(runs);
+  return reference.status == RunStatus::queued && running != runs.end() ? *running->first : reference;
 }
 
 // "Repeat 2 of 3 is at step 12 of 60, 1 more is queued."
@@ -101,10 +107,10 @@ void take_progress(LadderRung& rung, std::span<const Run* const> runs, std::int6
   rung.under_way = text + ".";
 }
 
-// `summary` is of the shown run, `steps` are those of the running repeat.
-LadderRung row_of(RungJudgement judged, const Summary& summary, std::int64_t steps) {
+// `steps` are those of the running repeat.
+LadderRung row_of(RungJudgement judged, const Run& shown, const Summary& summary, std::int64_t steps) {
   LadderRung rung;
-  rung.first = shown_run(judged.runs);
+  rung.first = shown;
   rung.stage = known_stage(rung.first, known_stages());
   rung.summary = summary;
   rung.has_finished_run = rung.first.status == RunStatus::finished;
@@ -118,6 +124,15 @@ std::string answer_of(const LadderModel& model, std::int64_t binned_runs) {
   std::vector<AnsweredRung> rungs;
   for (const LadderRung& rung : model.rungs) rungs.push_back({title_of(rung.first), &rung.judged});
   return answer_text(rungs, binned_runs);
+}
+
+void name_rungs(std::vector<LadderRung>& rungs) {
+  constexpr std::size_t longest = 24;  // letters, that a narrow table has room for
+  std::vector<std::string> titles;
+  for (const LadderRung& rung : rungs) titles.push_back(title_of(rung.first));
+  const bool is_any_long = std::ranges::any_of(titles, [](const std::string& title) { return title.size() > longest; });
+  const std::string beginning = is_any_long ? common_beginning(titles, titles.size() / 2 + 1) : "";
+  for (std::size_t i = 0; i < rungs.size(); ++i) rungs[i].name = without_beginning(titles[i], beginning);
 }
 
 LadderModel model_of(const LadderInput& input) {
@@ -136,7 +151,7 @@ LadderModel model_of(const LadderInput& input) {
     const Summary& summary = summaries.emplace_back(runs[i].summary());
     const Series& series = *runs[i].series;
     place[runs[i].run.id] = i;
-    measured.push_back({&runs[i].run, &summary, &series});
+    measured.push_back({&runs[i].run, &summary, &series, &input.profiles[i]});
     model.ecdf[runs[i].run.id] = ecdf_of(series, summary);
     if (input.metrics[i].empty()) continue;
     const auto warm = static_cast<std::size_t>(summary.warmup_steps);
@@ -147,12 +162,14 @@ LadderModel model_of(const LadderInput& input) {
   std::vector<RungJudgement> judged = judge_rungs(measured, input.hardware, input.baseline);
   model.rungs.reserve(judged.size());
   for (RungJudgement& each : judged) {
-    const RunId first = shown_run(each.runs).id;
+    RunsOfRung repeats;
+    for (const Run* run : each.runs) repeats.emplace_back(run, &summaries[place[run->id]]);
+    const Run& first = shown_run(repeats);
     const auto running = std::ranges::find(each.runs, RunStatus::running, &Run::status);
     const std::int64_t steps = running == each.runs.end() ? 0 : summaries[place[(*running)->id]].steps;
-    LadderRung& rung = model.rungs.emplace_back(row_of(std::move(each), summaries[place[first]], steps));
+    LadderRung& rung = model.rungs.emplace_back(row_of(std::move(each), first, summaries[place[first.id]], steps));
     model.impossible += rung.judged.trust == Trust::impossible ? 1 : 0;
-    if (const auto energy = energies.find(first); energy != energies.end()) rung.energy = energy->second;
+    if (const auto energy = energies.find(first.id); energy != energies.end()) rung.energy = energy->second;
     if (model.rungs.size() > 1) {
       const LadderRung& before = model.rungs[model.rungs.size() - 2];
       rung.setup_pays_back_after =
@@ -161,6 +178,7 @@ LadderModel model_of(const LadderInput& input) {
     if (rung.judged.rung == input.baseline || (!base && model.rungs.size() == 1)) base = &rung;
   }
 
+  name_rungs(model.rungs);
   model.answer = answer_of(model, input.binned_runs);
 
   std::size_t reference = runs.size();
@@ -267,6 +285,7 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
         run.step_times = workspace.overview(entry->run.id, Quantity::dt_ms);
       }
       input.metrics.push_back(detail ? detail->metrics : std::vector<SystemMetrics>{});
+      input.profiles.push_back(detail ? detail->profile : StepProfile{});
     }
     job_.start(std::move(basis), [input = std::move(input)](JobControl&) { return model_of(input); });
     made = job_.take(model, workspace.patience) || made;

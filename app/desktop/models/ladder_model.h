@@ -34,7 +34,8 @@ std::string title_of(const Run& rung);
 // One rung as a row: its judgement, and further facts about its first repeat.
 struct LadderRung {
   RungJudgement judged;  // its `runs` are empty here
-  Run first;             // reference_of() its repeats
+  Run first;             // reference_of() its repeats that count
+  std::string name;      // title_of() it; where one is long, without the words with which most begin
   bool has_finished_run = false;
   std::string progress;   // of the running repeat: "step 12 of 60"; empty: none runs
   std::string under_way;  // a sentence about the repeats that are running or queued; empty: none is

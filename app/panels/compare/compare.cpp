@@ -153,7 +153,7 @@ void draw_cards(State& state, Commands& commands) {
   CompareView& view = state.view;
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float wanted = px(62) + px(33) * static_cast<float>(view.lines().size());
-  const float table = std::clamp(wanted, px(100), room.y * 0.3f);
+  const float table = std::clamp(wanted, px(100), std::max(px(100), room.y * 0.45f));
   const float between = ImGui::GetStyle().ItemSpacing.y;
   draw_chart_grid(view, ImVec2(room.x, room.y - table - between), commands);
   begin_card("##table", ImVec2(0, 0));

@@ -200,7 +200,8 @@ ComparedNumbers compared_numbers(const ComparedLine& line, bool is_base, const R
   row.mean = value_text(metric, visible.mean);
   row.min = value_text(metric, visible.low);
   row.max = value_text(metric, visible.high);
-  row.last = value_text(metric, visible.last);
+  const bool sees_end = !line.of(metric).points.empty() && (!x.zoomed() || x.high >= line.of(metric).points.x.back());
+  row.last = sees_end && line.of(metric).ends_not_finite ? "NaN or inf" : value_text(metric, visible.last);
   if (!is_base) row.last_gap = last_gap_text(line.of(metric).last_gap);
   if (is_missing(x.a) && is_missing(x.b)) return row;
   const double a = is_missing(x.a) ? missing : value_at(line.of(metric).values(), x.a);
@@ -285,6 +286,8 @@ const RangeStatistics& CompareTable::visible(const ComparedLine& line, Quantity 
     const ComparedMetric& values = line.of(metric);
     known = {metric, low, high, statistics_between(values.points, low, high)};
     if (!values.means.empty()) known.statistics.mean = statistics_between(values.means, low, high).mean;
+    const bool sees_end = !values.points.empty() && values.points.x.back() <= high;
+    if (sees_end && !is_missing(values.last)) known.statistics.last = values.last;  // the points are lows and highs
   }
   return known.statistics;
 }

@@ -65,7 +65,11 @@ void draw_tags(const RunEntry& entry) {
       ImGui::SetItemTooltip("%s", tags_text(entry.curation.tags).c_str());
       return;
     }
-    pill(tag, Tone::accent);
+    ImGui::PushFont(fonts().regular, small_size);
+    const std::string fits = cut_to(tag, end - ImGui::GetCursorScreenPos().x - px(16), Cut::middle);
+    ImGui::PopFont();
+    pill(fits, Tone::accent);
+    if (fits != tag) ImGui::SetItemTooltip("%s", tag.c_str());
     first = false;
   }
 }

@@ -233,7 +233,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const std::string list_filter(state.table.list.filter.data());
   // The table has at least half; of the rest the curves go before the traces.
   const bool has_curves = !workspace.selection.runs.empty();
-  const float overlay = has_curves ? std::max(px(190), room.y * 0.38f) : px(50);
+  const float overlay = has_curves ? std::max(px(190), room.y * 0.38f) : ImGui::GetTextLineHeight();
   float traces = height_of(state.traces, workspace);
   const float half = std::max(px(120), room.y * 0.5f);
   if (traces > 0)
@@ -258,6 +258,11 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (traces > 0) {
     draw_history_traces(state.traces, traces, list_filter, workspace, commands);
     ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
+  }
+  if (!has_curves) {
+    text_cut("Click a run, or press Down, to see its curve here. Ctrl adds a run, Shift a range.",
+             ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+    return;
   }
   begin_card("##overlay", ImVec2(0, 0));
   draw_history_overlay(state.overlay, state.table.list, state.tags, workspace, commands);

@@ -72,11 +72,6 @@ void draw_selection_bar(HistoryOverlay& overlay, const HistoryRows& list, TagPop
 
 void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagPopup& tags, const Workspace& workspace,
                           Commands& commands) {
-  if (workspace.selection.runs.empty()) {
-    text_cut("Click a run in the table, or press Down, to see its curve here. Ctrl adds a run, Shift a range.",
-             ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
-    return;
-  }
   draw_selection_bar(overlay, list, tags, workspace, commands);
   OverlayMetric metric = metrics[overlay.metric];
   std::string title = metric.title;

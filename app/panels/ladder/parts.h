@@ -54,8 +54,8 @@ void draw_ladder_table(const LadderModel& model, const LadderTable& table, Comma
 void truth_pill(const LadderRung& rung);
 
 // A factor with its interval, or beneath it why it has none: faster and slower have a colour and a sign, both only if
-// it can be trusted.
-void text_factor(const Gain& gain, float right, bool is_over, const std::string& why_no_interval = {});
+// it can be trusted. The line beneath is cut to `width`.
+void text_factor(const Gain& gain, float right, float width, bool is_over, const std::string& why_no_interval = {});
 
 // The one pair that a rung's answer, "Verify gain" and its measurement are about: the rung and the one it stands on.
 ConfirmSpeedup verification_of(const LadderRung& rung);

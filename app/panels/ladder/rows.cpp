@@ -33,7 +33,7 @@ constexpr float second_line_at = 15.5f;
 // hides other ladders, then plausibility, then the factors over the previous rung, which the answers are about, then
 // the bars.
 struct Columns {
-  float answer, number, name, name_width, bar, bar_width, tokens, previous, baseline, beside, loss, truth;
+  float answer, number, name, name_width, bar, bar_width, tokens, previous, baseline, factor_width, beside, loss, truth;
   bool has_bar, has_previous, hides_previous, has_truth, has_beside;
 };
 
@@ -61,6 +61,7 @@ Columns columns_for(float width, std::size_t beside, bool has_steps) {
   at.loss = (at.has_truth ? at.truth : width) - px(132) * tight;
   at.beside = at.loss - px(24) * tight;  // of the last of them
   at.baseline = at.beside - (at.has_beside ? others : 0);
+  at.factor_width = px(108) * tight - px(12);
   at.previous = at.baseline - (at.has_previous ? px(108) * tight : 0);
   at.tokens = at.previous - px(112) * tight;
   at.bar =
@@ -175,7 +176,7 @@ void draw_others(const BesideRow& row, const LadderTable& table, const Columns& 
     Gain gain = is_first ? Gain{} : rung.judged.over_baseline;
     gain.factor = factor_over_own_baseline(rung, model);
     gain.trust = rung.judged.trust;
-    text_factor(gain, beside_end(at, table, i), model.is_over && !is_first);
+    text_factor(gain, beside_end(at, table, i), px(beside_width - 4), model.is_over && !is_first);
   }
 }
 
@@ -216,7 +217,7 @@ std::string why_no_interval(const LadderRung& over, const LadderRung& rung) {
 
 // A factor, which opens the difference of the two rungs' profiles when it is clicked.
 void draw_factor(const LadderModel& model, const LadderRung& over, const LadderRung& rung, const Gain& gain,
-                 float right, float top, const LadderTable& table, const char* name, Commands& commands) {
+                 float right, float width, float top, const LadderTable& table, const char* name, Commands& commands) {
   if (is_missing(gain.factor)) return;
   const std::string why = gain.ci95.known() || !table.is_over ? "" : why_no_interval(over, rung);
   // Only the number itself: a click beside it selects the row.
@@ -234,18 +235,19 @@ void draw_factor(const LadderModel& model, const LadderRung& over, const LadderR
   }
   mark("ladder.why." + std::to_string(rung.judged.rung) + "." + name);
   ImGui::SetCursorPosY(top);
-  text_factor(gain, right, table.is_over, why);
+  text_factor(gain, right, width, table.is_over, why);
 }
 
 void draw_factors(const LadderModel& model, std::size_t place, const LadderTable& table, const Columns& at, float top,
                   Commands& commands) {
   const LadderRung& rung = model.rungs[place];
   if (place > 0 && at.has_previous)
-    draw_factor(model, model.rungs[place - 1], rung, rung.judged.over_previous, at.previous, top, table, "previous",
-                commands);
+    draw_factor(model, model.rungs[place - 1], rung, rung.judged.over_previous, at.previous, at.factor_width, top,
+                table, "previous", commands);
   const LadderRung* baseline = model.rung(table.baseline);
   if (baseline && baseline != &rung)
-    draw_factor(model, *baseline, rung, rung.judged.over_baseline, at.baseline, top, table, "baseline", commands);
+    draw_factor(model, *baseline, rung, rung.judged.over_baseline, at.baseline, at.factor_width, top, table, "baseline",
+                commands);
 }
 
 // The answer about the rung's own step as a pill; where it is open and the rung was measured here, a click measures on.
@@ -325,7 +327,8 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   text_quiet(std::to_string(judged.rung));
   const std::string changed = in_print(second_line_of(rung));
   ImGui::SetCursorPos(ImVec2(at.name, changed.empty() ? middle : first_line));
-  text_cut(title_of(rung.first), at.name_width, palette().text, fonts().semibold, text_size, Cut::middle);
+  text_cut(rung.name, at.name_width, palette().text, fonts().semibold, text_size, Cut::middle);
+  if (rung.name != title_of(rung.first)) ImGui::SetItemTooltip("%s", title_of(rung.first).c_str());
   ImGui::SetCursorPos(ImVec2(at.name, top + px(second_line_at)));
   text_cut(changed, at.name_width, palette().quiet, fonts().regular, small_size);
   if (at.has_bar && beside) {
@@ -402,7 +405,7 @@ void truth_pill(const LadderRung& rung) {
   if (rung.first.source != "launched" || !is_missing(rung.first.started_at)) pill("timing sync unknown", Tone::warning);
 }
 
-void text_factor(const Gain& gain, float right, bool is_over, const std::string& why_no_interval) {
+void text_factor(const Gain& gain, float right, float width, bool is_over, const std::string& why_no_interval) {
   const float top = ImGui::GetCursorPosY();
   const float height = px(row_height);
   if (is_missing(gain.factor)) return;
@@ -422,7 +425,11 @@ void text_factor(const Gain& gain, float right, bool is_over, const std::string&
   text_right(sign + in_print(factor_text(gain.factor)), right, fonts().regular, text_size, &colour);
   if (below.empty()) return;
   ImGui::SetCursorPosY(top + px(second_line_at));
-  text_right(below, right, fonts().regular, small_size, trusted && has_interval ? &palette().text : &palette().quiet);
+  ImGui::PushFont(fonts().regular, small_size);
+  const std::string fits = cut_to(below, width);
+  ImGui::PopFont();
+  text_right(fits, right, fonts().regular, small_size, trusted && has_interval ? &palette().text : &palette().quiet);
+  if (fits != below) ImGui::SetItemTooltip("%s", below.c_str());
 }
 
 float ladder_table_height(std::size_t rows) {

@@ -144,11 +144,14 @@ SweepResult SweepView::shown_result() const {
 std::vector<SweepView::Column> SweepView::columns(const LadderModel& model, SweepResult result) const {
   using Kind = Column::Kind;
   std::vector<Column> list;
-  for (std::size_t i = 0; i < results_.names.size(); ++i)
+  for (std::size_t i = 0; i < results_.names.size(); ++i) {
+    std::size_t letters = results_.names[i].size();
+    for (const SweptRung& rung : results_.rungs) letters = std::max(letters, value_text(rung.values[i]).size());
     list.push_back({.kind = Kind::value,
                     .value = i,
                     .title = results_.names[i],
-                    .width = std::clamp(18 + 7 * static_cast<float>(results_.names[i].size()), 52.0f, 150.0f)});
+                    .width = std::clamp(18 + 7 * static_cast<float>(letters), 52.0f, 220.0f)});
+  }
   const bool has_trouble =
       std::ranges::any_of(results_.rungs, [](const SweptRung& rung) { return !rung.trouble.empty(); });
   list.push_back({.kind = Kind::runs, .title = "runs", .width = has_trouble ? 62.0f : 44.0f});
@@ -259,7 +262,8 @@ void SweepView::draw_row(const LadderModel& model, const SweptRung& rung, const 
     const bool is_text = column.kind == Column::Kind::value;
     ImGui::SetCursorPosY(corner.y + (height - (is_text ? px(18) : px(15))) / 2);
     if (is_text) {
-      ImGui::TextUnformatted(value_text(rung.values[column.value]).c_str());
+      text_cut(value_text(rung.values[column.value]), ImGui::GetContentRegionAvail().x, palette().text, fonts().regular,
+               text_size, Cut::middle);
     } else if (column.kind == Column::Kind::truth) {
       ImGui::SetCursorPosY(corner.y + (height - pill_size("x").y) / 2);
       if (judged && rung.finished > 0) truth_pill(*judged);

@@ -1,3 +1,4 @@
+// Draws the Run view's curves of loss and step time, in grey those of the run that it is compared with.
 #include <imgui.h>
 
 #include <map>
@@ -11,6 +12,13 @@
 #include "app/text/format.h"
 
 namespace stepladder {
+namespace {
+
+const std::string& name_of(const Run& run) {
+  return run.title.empty() ? run.name : run.title;
+}
+
+}  // namespace
 
 void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry& shown, const RunEntry* against,
                      ImVec2 room, Commands& commands) {
@@ -21,6 +29,7 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
              .x_label = "step",
              .floor = shown.run.loss_floor,
              .floor_label = "source entropy",
+             .legend = false,  // it would cover the end of a loss that rises; the note says what is grey
              .shared = &shared,
              .commands = &commands};
   Chart dt{.id = "dt",
@@ -44,19 +53,19 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
   if (against) {
     const ImVec4 quiet = faded(palette().quiet, 0.7f);
     add(loss, *against, Quantity::loss,
-        {.label = against->run.title.empty() ? against->run.name : against->run.title,
-         .colour = quiet,
-         .weight = 1,
-         .order = 1,
-         .number = 1});
+        {.label = name_of(against->run), .colour = quiet, .weight = 1, .order = 1, .number = 1});
     add(dt, *against, Quantity::dt_ms, {.label = against->run.name, .colour = quiet, .weight = 1});
   }
   const ImVec4 colour = rung_colour(workspace.colour_of(shown.run));
-  const std::string label = (shown.run.title.empty() ? shown.run.name : shown.run.title) + "##own";
+  const std::string label = name_of(shown.run) + "##own";
   add(loss, shown, Quantity::loss, {.label = label, .colour = colour, .weight = 2});
   add(dt, shown, Quantity::dt_ms, {.label = label, .colour = colour, .weight = 1.4f});
   add(loss, shown, Quantity::val_loss, {.label = "validation", .colour = palette().text, .points = true, .order = 2});
-  for (const auto& [chart, values] : behind) chart->note = behind_text(values);
+  const auto say = [&loss](const std::string& words) { loss.note += (loss.note.empty() ? "" : ", ") + words; };
+  if (against) say("grey: " + (against->run.title == shown.run.title ? against->run.name : name_of(against->run)));
+  if (!is_missing(shown.summary.val_loss_last)) say("dots: validation");
+  for (const auto& [chart, values] : behind)
+    chart->note += (chart->note.empty() || values == 0 ? "" : ", ") + behind_text(values);
   if (const RunDetail* detail = workspace.detail(shown.run.id)) {
     for (const Checkpoint& checkpoint : detail->checkpoints)
       loss.marks.push_back(

@@ -5,9 +5,11 @@
 #include <imgui.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/desktop/commands/curation_commands.h"
@@ -42,6 +44,31 @@ std::string origin(const Workspace& workspace, const Run& run) {
                                    : (run.source.empty() ? "" : "  \xE2\x80\x93  " + run.source) +
                                          (run.source_path.empty() ? "" : ", from " + run.source_path);
   return line;
+}
+
+// "The loss is NaN or infinite at 4 steps, first at step 7. Before it the last one is 3.2100, at step 6." Empty if the
+// loss ends finite.
+std::string lost_text(const RunEntry& shown) {
+  const Summary& summary = shown.summary;
+  if (summary.nonfinite_steps == 0 || std::isfinite(summary.loss_last)) return "";
+  std::string text = "The loss is NaN or infinite at " + plural(summary.nonfinite_steps, "step") + ", first at step " +
+                     grouped(summary.first_nonfinite_step) + ".";
+  if (!shown.loaded || shown.is_long()) return text;
+  const Series& series = shown.series();
+  for (std::size_t i = series.size(); i-- > 0;)
+    if (std::isfinite(series.loss[i]) && series.step[i] < summary.first_nonfinite_step)
+      return text + " Before it the last one is " + loss_text(series.loss[i]) + ", at step " + grouped(series.step[i]) +
+             ".";
+  return text;
+}
+
+// The newest checkpoint before the loss was lost; null without one.
+const Checkpoint* good_checkpoint(const RunEntry& shown, const RunDetail& detail, bool is_lost) {
+  const Checkpoint* found = nullptr;
+  for (const Checkpoint& each : detail.checkpoints)
+    if ((!is_lost || each.step < shown.summary.first_nonfinite_step) && (!found || each.step > found->step))
+      found = &each;
+  return found;
 }
 
 }  // namespace
@@ -104,12 +131,7 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
   flow_to("Compare");
   if (quiet_button("Compare", "run.compare")) {
     std::vector<RunId> both{shown.run.id};
-    if (shown.run.ladder) {
-      for (const RunEntry* other : workspace.runs_of(*shown.run.ladder)) {
-        if (other->run.rung == 0 && other->run.repeat == 0 && other->run.id != shown.run.id)
-          both.push_back(other->run.id);
-      }
-    }
+    if (const RunId other = compared_with(shown, workspace); other != 0) both.push_back(other);
     commands.push_back(SelectRuns{both});
     commands.push_back(ShowPanel{"compare"});
   }
@@ -126,6 +148,45 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
     if (change_button(workspace, "Delete", "run.delete", "Moves to the bin; recoverable for 30 days"))
       commands.push_back(Curate{"Deleted " + shown.run.name, {shown.run.id}, {.deleted_at = unix_now()}});
   }
+}
+
+bool draw_run_end(const Workspace& workspace, const RunEntry& shown, const RunDetail& detail, Commands& commands) {
+  const std::string end = end_text(shown), lost = lost_text(shown);
+  if ((end.empty() && lost.empty()) || !is_over(shown.run.status)) return false;
+  spacing(2);
+  if (!end.empty()) text_toned_wrapped(end, shown.run.status == RunStatus::failed ? Tone::bad : Tone::warning);
+  mark("run.end");
+  if (!lost.empty()) {
+    text_toned_wrapped(lost, Tone::bad);
+    mark("run.lost");
+    text_quiet_wrapped("A lower learning rate, a longer warm-up or a limit of the gradient norm often prevents it.");
+  }
+  bool is_first = true;
+  const auto place = [&is_first](const char* label) {
+    if (!std::exchange(is_first, false)) flow_to(label);
+  };
+  if (const Checkpoint* good = good_checkpoint(shown, detail, !lost.empty());
+      good && shown.run.source == "launched" && shown.run.status != RunStatus::finished) {
+    const bool is_newest = good->step == detail.checkpoints.back().step && good->step < shown.run.planned_steps;
+    const std::string label = (is_newest ? "Resume from step " : "Fork from step ") + grouped(good->step);
+    place(label.c_str());
+    if (change_button(workspace, label.c_str(), "run.end.resume",
+                      is_newest ? "Continues this run and its curves" : "Starts a new run from this checkpoint")) {
+      if (is_newest)
+        commands.push_back(ResumeRun{shown.run.id, shown.run.planned_steps});
+      else
+        commands.push_back(ForkRun{shown.run.id, good->step});
+    }
+  }
+  if (detail.console.empty()) return false;
+  place("Show its console");
+  return quiet_button("Show its console", "run.end.console");
+}
+
+RunId compared_with(const RunEntry& run, const Workspace& workspace) {
+  if (run.run.parent && workspace.find(*run.run.parent)) return *run.run.parent;
+  const RunEntry* base = baseline_of(run, {&workspace, 0});
+  return base && base != &run ? base->run.id : 0;
 }
 
 Interval throughput_ci95(const RunSnapshot& run, std::span<const RunSnapshot> repeats, const HardwareTable& hardware) {

@@ -19,6 +19,14 @@ struct RunHead {  // name, origin, the picker of others
   void draw(const Workspace& workspace, const RunEntry& shown, Commands& commands);
 };
 
+// The run that a run is compared with until the user chooses another: the parent of a fork, else the baseline of its
+// ladder, as in History and Compare; 0: none.
+RunId compared_with(const RunEntry& run, const Workspace& workspace);
+
+// How a run ended that failed, was stopped or lost its loss, and what can be done next. Returns whether to show the
+// console.
+bool draw_run_end(const Workspace& workspace, const RunEntry& shown, const RunDetail& detail, Commands& commands);
+
 void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Commands& commands);
 
 // The 95 % interval of a run's tokens/s, the judgement's as in Compare: from the run's steps and the spread between the

@@ -86,13 +86,7 @@ void show_run(State& state, const Workspace& workspace, const RunEntry& entry, C
   state.sample = -1;
   state.metrics.made_of = 0;
   state.note.show(entry, commands);
-  // Compare with the parent of a fork, else with the previous rung.
-  state.facts.against = entry.run.parent.value_or(0);
-  if (state.facts.against == 0 && entry.run.ladder && entry.run.rung > 0) {
-    for (const RunEntry* other : workspace.runs_of(*entry.run.ladder)) {
-      if (other->run.rung < entry.run.rung && other->run.repeat == 0) state.facts.against = other->run.id;
-    }
-  }
+  state.facts.against = compared_with(entry, workspace);
 }
 
 // All steps or, of a very long run, those of the excerpt.
@@ -155,11 +149,9 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   state.head.draw(workspace, *shown, commands);
   spacing(2);
   draw_run_actions(workspace, *shown, commands);
-  if (const std::string end = end_text(*shown); !end.empty()) {
-    spacing(2);
-    text_toned_wrapped(end, shown->run.status == RunStatus::failed ? Tone::bad : Tone::warning);
-    mark("run.end");
-  }
+  const RunDetail* detail = workspace.detail(shown->run.id);
+  static const RunDetail none;
+  if (draw_run_end(workspace, *shown, detail ? *detail : none, commands)) state.tab = Tab::console;
   spacing(4);
   state.figures.draw(workspace, *shown, commands);
   spacing(4);
@@ -178,7 +170,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::EndGroup();
   ImGui::SameLine(0, gap);
   begin_card("##belief", ImVec2(0, top), true);
-  draw_run_belief(workspace, *shown, workspace.detail(shown->run.id));
+  draw_run_belief(workspace, *shown, detail);
   end_card();
 }
 

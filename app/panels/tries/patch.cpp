@@ -86,7 +86,12 @@ class PatchReader {
   int left_before_ = 0, left_after_ = 0;  // lines of the hunk that are still to come
 };
 
-// One side of a row: number, sign, text, on the side's colour.
+// Numbers and signs before the text of a side.
+float text_at() {
+  return ImGui::CalcTextSize("00000").x + px(20);
+}
+
+// One side of a row: number, sign, text, on the side's colour. All texts are scrolled together.
 void draw_side(const PatchRow& row, bool is_after, ImVec2 at, ImVec2 size) {
   const int number = is_after ? row.line_after : row.line_before;
   const bool is_changed = row.kind == PatchRow::Kind::changed;
@@ -100,14 +105,15 @@ void draw_side(const PatchRow& row, bool is_after, ImVec2 at, ImVec2 size) {
                 figure.c_str());
   if (is_changed) draw->AddText(ImVec2(at.x + digits + px(6), at.y), u32(tone), is_after ? "+" : "\xE2\x88\x92");
   const std::string& text = is_after ? row.after : row.before;
-  draw->PushClipRect(at, ImVec2(at.x + size.x - px(4), at.y + size.y), true);
-  draw->AddText(ImVec2(at.x + digits + px(20), at.y), u32(is_changed ? palette().text : palette().quiet), text.data(),
-                text.data() + text.size());
+  draw->PushClipRect(ImVec2(at.x + text_at(), at.y), ImVec2(at.x + size.x - px(4), at.y + size.y), true);
+  draw->AddText(ImVec2(at.x + text_at() - ImGui::GetScrollX(), at.y),
+                u32(is_changed ? palette().text : palette().quiet), text.data(), text.data() + text.size());
   draw->PopClipRect();
 }
 
 void draw_row(const PatchRow& row, ImVec2 size) {
-  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec2 corner = ImGui::GetCursorScreenPos();
+  const ImVec2 at(corner.x + ImGui::GetScrollX(), corner.y);
   ImGui::Dummy(size);
   if (row.kind == PatchRow::Kind::file || row.kind == PatchRow::Kind::place) {
     const bool is_file = row.kind == PatchRow::Kind::file;
@@ -123,9 +129,6 @@ void draw_row(const PatchRow& row, ImVec2 size) {
   const float half = (size.x - px(8)) / 2;
   draw_side(row, false, at, ImVec2(half, size.y));
   draw_side(row, true, ImVec2(at.x + half + px(8), at.y), ImVec2(half, size.y));
-  const std::string& longest = row.after.size() > row.before.size() ? row.after : row.before;
-  if (ImGui::IsItemHovered() && ImGui::CalcTextSize(longest.c_str()).x > half - px(70))
-    wrapped_tooltip(row.before == row.after ? row.before : "\xE2\x88\x92 " + row.before + "\n+ " + row.after, px(700));
 }
 
 }  // namespace
@@ -142,17 +145,24 @@ std::vector<PatchRow> patch_rows(const std::string& patch) {
 }
 
 void draw_patch(const std::vector<PatchRow>& rows) {
-  ImGui::BeginChild("##patch");
   ImGui::PushFont(fonts().mono, 13);
+  std::size_t letters = 0;  // of the longest line
+  for (const PatchRow& row : rows)
+    if (row.line_before + row.line_after > 0) letters = std::max({letters, row.before.size(), row.after.size()});
+  const float widest = text_at() + ImGui::CalcTextSize("0").x * static_cast<float>(letters) + px(8);
+  const float width = ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize;
+  const float beyond = std::max(0.0f, widest - (width - px(8)) / 2);
+  ImGui::SetNextWindowContentSize(ImVec2(width + beyond, 0));
+  ImGui::BeginChild("##patch", ImVec2(0, 0), ImGuiChildFlags_None, ImGuiWindowFlags_HorizontalScrollbar);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(0, 0));
-  const ImVec2 size(ImGui::GetContentRegionAvail().x, ImGui::GetTextLineHeight() + px(3));
+  const ImVec2 size(width, ImGui::GetTextLineHeight() + px(3));
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(rows.size()), size.y);
   while (clipper.Step())
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw_row(rows[static_cast<std::size_t>(i)], size);
   ImGui::PopStyleVar();
-  ImGui::PopFont();
   ImGui::EndChild();
+  ImGui::PopFont();
 }
 
 }  // namespace stepladder

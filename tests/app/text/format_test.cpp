@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "app/text/short_names.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -47,4 +50,23 @@ TEST(Format, LatenessNamesTheWriterThatHoldsValuesBack) {
   EXPECT_EQ(lateness_text(run, unix_now() - 40), "");
 }
 
+namespace {
+
+std::vector<std::string> shortened(std::vector<std::string> names, std::size_t least = 0) {
+  const std::string beginning = common_beginning(names, least == 0 ? names.size() : least);
+  for (std::string& name : names) name = without_beginning(name, beginning);
+  return names;
+}
+
+TEST(ShortNames, LoseTheWordsWithWhichAllBegin) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(shortened({"night on two cores: TF32", "night on two cores: bf16"}), (Names{"TF32", "bf16"}));
+  EXPECT_EQ(shortened({"gpt2-h100-adamw", "gpt2-h100-muon"}), (Names{"adamw", "muon"}));
+  EXPECT_EQ(shortened({"lr_1e-4", "lr_1e-5"}), (Names{"lr_1e-4", "lr_1e-5"})) << "a number is one word";
+  EXPECT_EQ(shortened({"run", "run two"}), (Names{"run", "run two"})) << "nothing would be left of the first";
+  EXPECT_EQ(shortened({"run 0", "tuned", "run 1"}), (Names{"run 0", "tuned", "run 1"}));
+  EXPECT_EQ(shortened({"run 0", "tuned", "run 1"}, 2), (Names{"0", "tuned", "1"}));
+}
+
+}  // namespace
 }  // namespace stepladder

@@ -77,6 +77,35 @@ TEST(Open, NamesTheReasonAndWhatWouldSettleIt) {
   EXPECT_EQ(why_open_text(open, &base).substr(0, 14), "The baseline: ");
 }
 
+TEST(Open, ProposesNoHundredsOfRuns) {
+  RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell), open = rung(1, 1.002, 1.002, Verdict::cannot_tell);
+  open.own_step.ci95 = open.over_baseline.ci95 = {0.98, 1.015};
+  open.own_step.needed_runs = open.over_baseline.needed_runs = 344;
+  EXPECT_EQ(why_open_text(open, &base),
+            "Runs of one rung differ by about as much. The difference, if there is any, is below 2 %; more than 50 "
+            "further runs of each would be needed to settle it.");
+  EXPECT_EQ(needed_text(open).find("344"), std::string::npos);
+  EXPECT_EQ(needed_text(344, missing, 0.01), "More than 50 further runs of each would be needed to settle it.");
+  open.over_baseline.needed_runs = 0;
+  open.loss.needed_runs = 344;
+  EXPECT_EQ(needed_text(open), "More than 50 further runs of each would be needed to settle the loss.");
+}
+
+TEST(Open, ARungWithoutEffectSaysWhatShowsIt) {
+  RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell), flash = rung(1, 1.002, 1.002, Verdict::cannot_tell);
+  flash.own_step.ci95 = {0.98, 1.015};
+  flash.own_step.needed_runs = 344;
+  flash.does_the_same = true;
+  EXPECT_EQ(answer_word(flash.answer()), "no effect");
+  EXPECT_EQ(why_open_text(flash, &base),
+            "Its losses are those of the baseline to the last bit, and a step runs the same operators as often: the "
+            "change has no effect here. A difference in time, if there is any, is below 2 %.");
+  EXPECT_EQ(answer_text(std::vector<AnsweredRung>{{"Baseline", &base}, {"Flash", &flash}}),
+            "Real: none. No effect: Flash.");
+  flash.own_step.ci95 = {1.001, 1.015};
+  EXPECT_EQ(answer_word(flash.answer()), "can't tell") << "its time may differ";
+}
+
 TEST(Answer, SaysWhatAGainMayHaveCost) {
   const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
   RungJudgement tf32 = rung(1, 2, 2, Verdict::faster);

@@ -144,6 +144,35 @@ TEST_F(Rungs, CopiesOfAFileCountAsOneRun) {
   EXPECT_NE(flag->why.find("4 runs have the same figures to the last digit"), std::string::npos) << flag->why;
 }
 
+TEST_F(Rungs, WhatDoesTheSameWorkHasNoEffect) {
+  for (stepladder::Run& run : runs_) run.status = RunStatus::finished;
+  series_[1] = series_[0];
+  summaries_[1] = summarise(series_[1], -1, 1000);
+  StepProfile before{.run = 1,
+                     .steps = 5,
+                     .operators = {{.part = "forward", .name = "aten::mm", .calls = 12},
+                                   {.part = "backward", .name = "aten::mm", .calls = 24}}};
+  StepProfile after = before;
+  std::ranges::reverse(after.operators);  // by time
+  const auto answer = [&] {
+    measured_[0].profile = &before;
+    measured_[1].profile = &after;
+    return judge_rungs(measured_, {})[1].answer();
+  };
+  EXPECT_EQ(answer(), RungAnswer::no_effect);
+  after.operators[0].calls = 25;
+  EXPECT_EQ(answer(), RungAnswer::noise) << "another operator";
+  after = {};
+  EXPECT_EQ(answer(), RungAnswer::noise) << "no profile";
+  after = before;
+  series_[1].loss[7] = std::nextafter(series_[1].loss[7], 4);
+  EXPECT_EQ(answer(), RungAnswer::noise) << "another loss";
+  series_[1] = series_[0];
+  for (double& dt : series_[1].dt_ms) dt /= 2;
+  summaries_[1] = summarise(series_[1], -1, 1000);
+  EXPECT_EQ(answer(), RungAnswer::faster_once) << "a time that differs is an effect";
+}
+
 TEST_F(Rungs, AFactorBetweenOtherNumbersOfDevicesIsDoubtful) {
   runs_[0].recipe = R"({"devices":1})";
   runs_[1].recipe = R"({"devices":8})";
