@@ -190,14 +190,12 @@ void Plan<T>::add_row_sums(PhaseMaker& maker, std::int64_t layer) {
 template <class T>
 void Plan<T>::make_backward_phases() {
   const std::int64_t heads = shape_.sequences * shape_.heads;
+  // Five products over the triangle of a head, against one of a weight gradient.
+  const bool long_heads =
+      5 * shape_.length * C_ > 2 * shape_.sequences * shape_.heads * gradient_rows * gradient_columns;
   layer_ends_.resize(static_cast<std::size_t>(shape_.layers));
   for (std::int64_t layer = shape_.layers - 1; layer >= -1; --layer) {
     PhaseMaker rows;
-    if (layer + 1 < shape_.layers) {
-      const BlockBuffers<T>& above = blocks_[static_cast<std::size_t>(layer + 1)];
-      add_weight_gradient(rows, parameters_.blocks[static_cast<std::size_t>(layer + 1)].attention.weight,
-                          above.attention, d_qkv_, above.ln_1.out);
-    }
     rows.add(rows_.count(), [this, layer](std::int64_t block, int worker) {
       if (layer + 1 == shape_.layers) {
         float* const sums = row_sums_ + block * row_sums_each_;
@@ -206,16 +204,25 @@ void Plan<T>::make_backward_phases() {
       norm_backward_rows(layer, block, worker);
       if (layer >= 0) block_backward_rows(layer, block, worker);
     });
+    if (layer + 1 < shape_.layers) {
+      const BlockBuffers<T>& above = blocks_[static_cast<std::size_t>(layer + 1)];
+      add_weight_gradient(rows, parameters_.blocks[static_cast<std::size_t>(layer + 1)].attention.weight,
+                          above.attention, d_qkv_, above.ln_1.out);
+    }
     backward_.push_back(std::move(rows).phase());
     PhaseMaker mixed;
+    const auto add_heads = [&] {
+      mixed.add(heads, [this, layer](std::int64_t task, int worker) { attention_backward_task(layer, task, worker); });
+    };
     if (layer >= 0) {
       // The longest tasks first, so that short ones are left when the first thread ends.
-      mixed.add(heads, [this, layer](std::int64_t task, int worker) { attention_backward_task(layer, task, worker); });
+      if (long_heads) add_heads();
       const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
       const PlanBlock& p = parameters_.blocks[static_cast<std::size_t>(layer)];
       add_weight_gradient(mixed, p.fc_out.weight, block.fc_out, d_added(0), block.after);
       add_weight_gradient(mixed, p.fc.weight, block.fc, d_fc_, block.ln_2.out);
       add_weight_gradient(mixed, p.attention_out.weight, block.attention_out, d_added(1), block.mixed);
+      if (!long_heads) add_heads();
     } else {
       const std::int64_t V = shape_.padded_vocab;
       mixed.add(Pieces{C_, embedding_columns}.count(), [this, V](std::int64_t task, int worker) {

@@ -4,6 +4,9 @@
 #include "engine/trainer/plan/plan_loops.h"
 
 #include <cmath>
+#include <type_traits>
+
+#include "engine/trainer/plan/squares.h"
 
 namespace stepladder {
 namespace {
@@ -14,6 +17,30 @@ STEPLADDER_IN_LOOP void copied(const T* from, std::int64_t stride, std::int64_t 
   for (std::int64_t row = 0; row < rows; ++row, from += stride, to += to_stride) {
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) to[i] = load(from[i]);
+  }
+}
+
+template <class T>
+STEPLADDER_IN_LOOP void transposed(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                                   float* to, std::int64_t to_stride) {
+  alignas(64) float square[square_side * square_side];
+  for (std::int64_t row = 0; row < rows; row += square_side) {
+    const std::int64_t some = std::min(square_side, rows - row);
+    for (std::int64_t j = 0; j < columns; j += square_side) {
+      const std::int64_t ends = std::min(square_side, columns - j);
+      const T* const at = from + row * stride + j;
+      float* const place = to + j * to_stride + row;
+      if (some < square_side || ends < square_side) {
+        for (std::int64_t i = 0; i < some; ++i) {
+          for (std::int64_t n = 0; n < ends; ++n) place[n * to_stride + i] = load(at[i * stride + n]);
+        }
+      } else if constexpr (std::is_same_v<T, float>) {
+        turn_square(at, stride, place, to_stride);
+      } else {
+        copied(at, stride, square_side, square_side, square, square_side);
+        turn_square(square, square_side, place, to_stride);
+      }
+    }
   }
 }
 
@@ -105,6 +132,18 @@ STEPLADDER_FOR_EACH_CPU
 void copy_rows(const Bf16* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t to_stride) {
   copied(from, from_stride, rows, width, to, to_stride);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void copy_transposed(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns, float* to,
+                     std::int64_t to_stride) {
+  transposed(from, from_stride, rows, columns, to, to_stride);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void copy_transposed(const Bf16* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns, float* to,
+                     std::int64_t to_stride) {
+  transposed(from, from_stride, rows, columns, to, to_stride);
 }
 
 STEPLADDER_FOR_EACH_CPU

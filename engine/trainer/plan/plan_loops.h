@@ -13,6 +13,12 @@ void copy_rows(const float* from, std::int64_t from_stride, std::int64_t rows, s
 void copy_rows(const Bf16* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t to_stride);
 
+// to = the transpose of from's `columns` columns, as float32.
+void copy_transposed(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns, float* to,
+                     std::int64_t to_stride);
+void copy_transposed(const Bf16* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns, float* to,
+                     std::int64_t to_stride);
+
 // to = from + bias (null: zero), rows of `width`. `from` and `to` may be the
 // same.
 void add_bias(const float* from, const float* bias, std::int64_t rows, std::int64_t width, float* to);

@@ -34,6 +34,10 @@ STEPLADDER_IN_LOOP void block(const Piece& p) {
   // Sums beyond C are written here.
   alignas(64) float aside[rows * width];
   const bool beyond = p.ends < width;
+  // Sums are written after the loop: their lines of the cache arrive meanwhile.
+  for (int i = 0; i < rows && !beyond; ++i) {
+    for (int n = 0; n < panels; ++n) __builtin_prefetch(p.out + i * p.out_row + n * panel_columns, 1);
+  }
   // A step of 1 along the rows or the depth is a constant.
   const auto multiply = [&](std::int64_t left_row, std::int64_t left_depth) __attribute__((always_inline)) {
     multiply_block<Unit, rows, panels>(p.left, left_row, left_depth, p.depth, p.panels, p.panel_step,
@@ -47,7 +51,8 @@ STEPLADDER_IN_LOOP void block(const Piece& p) {
   }
 }
 
-// Multiplies all rows with the same panels: as many at once as there are registers, then the rest by 4, 2 and 1.
+// Multiplies all rows with the same panels: as many at once as there are registers, then the rest by 4, 2 and 1. Two
+// rows alone would wait for their sums, so 6 + 2 are 4 + 4.
 template <class Unit, int panels>
 STEPLADDER_IN_LOOP void all_rows(Piece p, std::int64_t rows) {
   const auto advance = [&](std::int64_t by) __attribute__((always_inline)) {
@@ -55,7 +60,8 @@ STEPLADDER_IN_LOOP void all_rows(Piece p, std::int64_t rows) {
     p.out += by * p.out_row;
     rows -= by;
   };
-  while (rows >= Unit::most_rows) block<Unit, Unit::most_rows, panels>(p), advance(Unit::most_rows);
+  while (rows >= Unit::most_rows && !(Unit::most_rows == 6 && rows == 8))
+    block<Unit, Unit::most_rows, panels>(p), advance(Unit::most_rows);
   while (rows >= 4) block<Unit, 4, panels>(p), advance(4);
   if (rows >= 2) block<Unit, 2, panels>(p), advance(2);
   if (rows >= 1) block<Unit, 1, panels>(p);
@@ -109,20 +115,25 @@ STEPLADDER_IN_LOOP void product(const Product& p, const Panel* panels) {
 template <class From, class To>
 STEPLADDER_IN_LOOP void pack(const From* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                              To* panels) {
-  for (std::int64_t j = 0; j < columns; j += panel_columns, panels += depth * panel_columns) {
-    const std::int64_t ends = std::min(panel_columns, columns - j);
-    if (ends == panel_columns) {
-      for (std::int64_t k = 0; k < depth; ++k) {
+  std::int64_t j = 0;
+  const auto whole = [&]<int count>() __attribute__((always_inline)) {
+    for (std::int64_t k = 0; k < depth; ++k) {
+      for (int n = 0; n < count; ++n) {
 #pragma omp simd
         for (std::int64_t i = 0; i < panel_columns; ++i)
-          store(panels[k * panel_columns + i], load(from[k * stride + j + i]));
-      }
-    } else {
-      for (std::int64_t k = 0; k < depth; ++k) {
-        for (std::int64_t i = 0; i < panel_columns; ++i)
-          store(panels[k * panel_columns + i], i < ends ? load(from[k * stride + j + i]) : 0.0F);
+          store(panels[(n * depth + k) * panel_columns + i], load(from[k * stride + j + n * panel_columns + i]));
       }
     }
+    j += count * panel_columns;
+    panels += count * panel_columns * depth;
+  };
+  // Several lines of the cache from each row: the CPU fetches those that follow ahead.
+  while (columns - j >= 4 * panel_columns) whole.template operator()<4>();
+  while (columns - j >= panel_columns) whole.template operator()<1>();
+  if (j == columns) return;
+  for (std::int64_t k = 0; k < depth; ++k) {
+    for (std::int64_t i = 0; i < panel_columns; ++i)
+      store(panels[k * panel_columns + i], j + i < columns ? load(from[k * stride + j + i]) : 0.0F);
   }
 }
 

@@ -18,13 +18,17 @@ namespace stepladder {
 constexpr std::int64_t gradient_rows = 128, gradient_columns = 256, gradient_depth = 256;
 // The distance between the left factor's rows: a power of two would put them all into a few sets of the first-level
 // cache.
-constexpr std::int64_t gradient_stride = gradient_rows + panel_columns;
-constexpr std::int64_t gradient_scratch = gradient_depth * (gradient_columns + gradient_stride);  // floats
+constexpr std::int64_t gradient_stride = gradient_depth + panel_columns;
+constexpr std::int64_t gradient_scratch = gradient_depth * gradient_columns + gradient_rows * gradient_stride;
 constexpr std::int64_t packed_panels = 16;  // a task of packing: so many panels
 constexpr std::int64_t small_width = 256;   // up to which rows are in blocks of 64, and weights are packed once a step
 // Each block of rows packs this much of a wider model's weight at a time: a copy, since weights that stay packed would
 // cost memory.
 constexpr std::int64_t copied_columns = 64, copied_depth = 1024;
+// The same for the plan's own float32 products, which take blocks of 256 of the depth in any case: longer pieces of W's
+// rows are read.
+constexpr std::int64_t own_columns = 256, own_depth = 256;
+static_assert(own_columns * own_depth <= copied_columns * copied_depth);
 
 // A weight, (out, in), as products read it: for y = x W^T, and for d_x = d_y W. Null: packed where it is needed.
 template <class T>
@@ -153,12 +157,11 @@ class WeightProducts {
       }
     }
     gradient_.pack_rows(in, in_stride, product.depth, product.columns, scratch);
-    copy_rows(d_out, d_out_stride, product.depth, product.rows, left, gradient_stride);
-    Product copied = product;
-    copied.left = left;
-    copied.left_row = 1;
-    copied.left_depth = gradient_stride;
-    gradient_.multiply_rows(copied, scratch);
+    copy_transposed(d_out, d_out_stride, product.depth, product.rows, left, gradient_stride);
+    Product turned = product;
+    turned.left = left;
+    turned.left_row = gradient_stride;
+    gradient_.multiply_rows(turned, scratch);
   }
 
  private:
@@ -255,7 +258,9 @@ class WeightProducts {
   template <class AnyProduct, class Pack>
   void in_pieces(const AnyProduct& product, const ProductWay<T>& way, float* panels, const Pack& pack) const {
     T* const packed = reinterpret_cast<T*>(panels);
-    const Pieces columns{product.columns, copied_columns}, depths{product.depth, copied_depth};
+    const bool own = !in_pairs(way) && way.multiply_weight == ProductWay<T>{}.multiply_weight;
+    const Pieces columns{product.columns, own ? own_columns : copied_columns},
+        depths{product.depth, own ? own_depth : copied_depth};
     for (std::int64_t i = 0; i < columns.count(); ++i) {
       for (std::int64_t k = 0; k < depths.count(); ++k) {
         pack(depths.begin(k), depths.size(k), columns.begin(i), columns.size(i), packed);
