@@ -329,7 +329,7 @@ class Advisor {
   // nothing.
   ExpectedGain bounded(const KnownStage& stage, std::string& why) const {
     const double reach = share_within_reach(stage.law, run_.device, KindTimes(about_.timed));
-    if (is_missing(reach)) return {};
+    if (!(reach < 0.95)) return {};  // not known, or all of it
     why += std::string(why.empty() ? "" : " ") + "It can shorten no more than " + percent_text(reach) + " of the step.";
     if (reach > 0.5) return {};
     return bound(amdahl(reach), "Amdahl, if " + percent_text(reach) + " of the step took no time");
