@@ -208,6 +208,19 @@ std::optional<int> fuzzy_score(const std::string& typed, const std::string& text
 
 namespace {
 
+// Whether the title, without a leading "Run: " or "Show ", is what was typed, 0, or begins with it, 1; else 2.
+int nearness(const std::string& typed, std::string_view title) {
+  const auto begins = [&](std::string_view text) {
+    return text.size() >= typed.size() && std::equal(typed.begin(), typed.end(), text.begin(), is_same);
+  };
+  const std::size_t colon = title.find(": ");
+  const std::size_t name_at = colon != std::string_view::npos ? colon + 2 : title.starts_with("Show ") ? 5 : 0;
+  int nearest = 2;
+  for (const std::string_view name : {title, title.substr(name_at)})
+    if (begins(name)) nearest = std::min(nearest, name.size() == typed.size() ? 0 : 1);
+  return nearest;
+}
+
 // Whether the words of `text` begin with the typed ones, in their order.
 bool begins_as_typed(const std::string& typed, const std::string& text) {
   std::istringstream words(typed);
@@ -257,7 +270,7 @@ std::vector<std::size_t> matching_actions(const std::vector<Action>& actions, co
                                           const std::vector<std::string>& recent) {
   struct Match {
     std::size_t place;
-    std::tuple<int, bool, std::ptrdiff_t, int> order;  // least first
+    std::tuple<int, bool, std::ptrdiff_t, int, int> order;  // least first
   };
   std::vector<Match> matches;
   for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -268,7 +281,9 @@ std::vector<std::size_t> matching_actions(const std::vector<Action>& actions, co
     if (!score) continue;
     const int tier = typed.empty() ? 0 : (begins_as_typed(typed, action.title) ? 0 : 2) + (action.is_place ? 1 : 0);
     const auto used = std::distance(recent.begin(), std::find(recent.begin(), recent.end(), action.title));
-    matches.push_back({i, {tier, action.is_dangerous, used, tier < 2 ? 0 : -*score}});
+    const int near = typed.empty() ? 0 : nearness(typed, action.title);
+    matches.push_back(
+        {i, {near == 0 && !action.is_dangerous ? -1 : tier, action.is_dangerous, used, near, tier < 2 ? 0 : -*score}});
   }
   std::ranges::stable_sort(matches, {}, &Match::order);
   std::vector<std::size_t> places;

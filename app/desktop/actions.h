@@ -41,10 +41,10 @@ std::string key_text(ImGuiKeyChord key);
 // in their order, as "swithem" of "Switch theme". Fewer and earlier pieces score higher. nullopt: no match.
 std::optional<int> fuzzy_score(const std::string& typed, const std::string& text);
 
-// The places of the actions that match, the best first: views and actions with words that begin as typed, then places
-// with such words, then looser matches of either; in each of these, what discards something is last. Among equals the
-// recently used ones (titles, the newest first) are first; else they keep their order, and looser matches that of their
-// scores.
+// The places of the actions that match, the best first: what is called exactly as typed, views and actions with words
+// that begin as typed, then places with such words, then looser matches of either; in each of these, what discards
+// something is last. Among equals the recently used ones (titles, the newest first) are first, then those whose title
+// begins as typed; else they keep their order, and looser matches that of their scores.
 std::vector<std::size_t> matching_actions(const std::vector<Action>& actions, const std::string& typed,
                                           const std::vector<std::string>& recent);
 

@@ -43,11 +43,10 @@ struct DataRequests {
 
   // Whether anything is asked for that is read between two frames.
   bool reads() const {
-    return !series.empty() || !details.empty() || !metrics.empty() || !excerpts.empty() || figures || advice || bin ||
-           resumable;
+    return !series.empty() || !details.empty() || !metrics.empty() || !excerpts.empty() || figures || bin || resumable;
   }
   std::size_t size() const { return series.size() + details.size() + metrics.size() + excerpts.size() + curves.size(); }
-  bool empty() const { return !reads() && curves.empty() && !tries && !next_frame; }
+  bool empty() const { return !reads() && !advice && curves.empty() && !tries && !next_frame; }
 };
 
 // Reads it, or starts to, between two frames. Failures become messages. Returns whether the next frame may differ.

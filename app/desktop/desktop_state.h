@@ -12,6 +12,7 @@
 
 #include "app/curves/curve_reader.h"
 #include "app/desktop/desktop_theme.h"
+#include "app/desktop/models/advice_reader.h"
 #include "app/desktop/models/forecast_reader.h"
 #include "app/desktop/models/import_preview.h"
 #include "app/desktop/models/project_metrics.h"
@@ -54,11 +55,13 @@ struct DesktopState {
   Job<ImportPreview> import_job;
   int imports_read = 0;
   JobQueue<ImportedTrace> trace_imports;
+  Job<bool> peak_probe;  // whether it was measured
   RecordReader records;
   TriesReader tries;
   std::optional<LadderId> tries_asked;  // by a view in the last frame
   ProfileReader profiles;
   ForecastReader forecasts;  // of Launch's rungs
+  AdviceReader advice;
   ProjectMetricsReader metrics;
   MachineLoadReader load;
   std::unique_ptr<MachineWatch> machines;  // null without a session

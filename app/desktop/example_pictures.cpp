@@ -37,9 +37,18 @@ constexpr std::array<PastTry, 37> past_tries{
 constexpr std::array<std::array<float, 8>, 2> trace_kinds{
     {{26.8f, 7.1f, 5.6f, 5.2f, 4.8f, 3.6f, 3.2f, 4.7f}, {26.5f, 7.1f, 5.7f, 5.1f, 4.8f, 3.6f, 3.0f, 4.6f}}};
 
+// A word in the picture, its left edge or its middle at `at`.
+void label(const char* words, ImVec2 at, const ImVec4& colour, bool is_centred = false) {
+  ImGui::PushFont(fonts().regular, 11);
+  if (is_centred) at.x -= ImGui::CalcTextSize(words).x / 2;
+  ImGui::GetWindowDrawList()->AddText(at, u32(colour), words);
+  ImGui::PopFont();
+}
+
 // Bars on a log scale, hatched where they pass the limit.
 void draw_bars(std::span<const float> rates, float limit, ImVec2 low, ImVec2 high) {
   ImDrawList* draw = ImGui::GetWindowDrawList();
+  high.y -= px(13);
   const float row = (high.y - low.y) / static_cast<float>(rates.size());
   const float least = rates.front() * 0.7f, most = 1.1f * std::max(limit, std::ranges::max(rates));
   const auto place = [&](float rate) {
@@ -54,6 +63,7 @@ void draw_bars(std::span<const float> rates, float limit, ImVec2 low, ImVec2 hig
       draw->AddRectFilled(from, to, u32(palette().accent), px(2));
   }
   draw->AddLine(ImVec2(place(limit), low.y - px(3)), ImVec2(place(limit), high.y + px(1)), u32(palette().bad), px(2));
+  label("the card's limit", ImVec2(std::min(place(limit), high.x - px(40)), high.y + px(2)), palette().bad, true);
 }
 
 }  // namespace
@@ -87,6 +97,8 @@ void draw_tries_picture(ImVec2 low, ImVec2 high) {
                           u32(past_tries[i].is_kept ? palette().good : palette().quiet));
   }
   draw->AddLine(ImVec2(begin, place(kept)), ImVec2(high.x, place(kept)), u32(palette().good), px(1.5f));
+  label("kept", ImVec2(low.x + (high.x - low.x) * 0.62f, high.y - px(13)), palette().good);
+  label("not kept", ImVec2(low.x, low.y + px(34)), palette().quiet);
 }
 
 void draw_traces_picture(ImVec2 low, ImVec2 high) {
@@ -103,6 +115,8 @@ void draw_traces_picture(ImVec2 low, ImVec2 high) {
                           px(2));
       at.x += width;
     }
+    label(step == 0 ? "before" : "after", ImVec2(low.x + px(6), at.y + height / 2 - px(7)),
+          theme_is_dark() ? ImVec4(0.05f, 0.07f, 0.09f, 1) : ImVec4(1, 1, 1, 1));
   }
 }
 

@@ -289,9 +289,11 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
   spacing(8);
   ImGui::SetCursorPosX(left);
   const ImVec2 size((all - 2 * gap) / 3, ways_height);
-  if (way_in("Measure here",
-             "Trains a baseline and one rung for each optimisation; the proposed ladder takes about a minute.",
-             "Launch a ladder", "start.launch", size, true))
+  if (way_in(
+          "Measure here",
+          "Trains a baseline, then again with one optimisation more at a time: the rungs of a ladder. The proposed one "
+          "takes about a minute.",
+          "Launch a ladder", "start.launch", size, true))
     commands.push_back(ShowPanel{"launch"});
   ImGui::SameLine(0, gap);
   if (way_in("Judge what you have", "Drop a log, a trace or a folder of another tracker on the window, or choose it.",

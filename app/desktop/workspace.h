@@ -163,6 +163,7 @@ class Workspace {
   Part<Verification> verification;
   Part<LaunchState> launch;
   Part<MachinesState> machines;
+  double measures_peak_since = missing;  // Unix seconds, while MeasurePeak is carried out
   Part<ProfileState> profile_state;
   std::shared_ptr<const RecordView> record;  // null until the view Record has asked
   std::shared_ptr<const TriesView> tries;    // null until the view Tries has asked

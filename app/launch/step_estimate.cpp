@@ -2,6 +2,7 @@
 #include "app/launch/step_estimate.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "app/text/format.h"
 #include "engine/stage.h"
@@ -77,6 +78,36 @@ MeasuredSteps measured_steps(const Run& like, std::span<const MeasuredRun> runs)
   return steps;
 }
 
+// Seconds a token of the runs of measured_step that nobody disturbed.
+SampleFigures token_seconds(const Recipe& recipe, const DeviceReport& report, std::span<const MeasuredRun> runs) {
+  std::vector<double> seconds = measured_steps(like(recipe, report), runs).quiet;
+  for (double& each : seconds) each /= static_cast<double>(recipe.tokens_per_step());
+  return figures_of(seconds);
+}
+
+std::string slower_text(const SampleFigures& below, const SampleFigures& with) {
+  return fmt::format("{} as fast as the rung below it here, by {} of each", factor_text(below.mean / with.mean),
+                     plural(std::min(below.n, with.n), "run"));
+}
+
+// What the newest run of this hardware that computes in bf16 says beside the same recipe in float32: why it isn't
+// proposed, or empty if it was faster; nullopt if there are no two such runs.
+std::optional<std::string> bf16_measured_here(const DeviceReport& report, std::span<const MeasuredRun> runs) {
+  const std::string hardware = report.hardware("cpu");
+  for (std::size_t i = runs.size(); i > 0; --i) {
+    const Run& run = *runs[i - 1].run;
+    if (run.source != "launched" || run.hardware != hardware || run.precision != "bf16") continue;
+    const Recipe with = recipe_from_json(run.recipe);
+    Recipe below = with;
+    below.autocast = Autocast::off;
+    if (below.matmul == MatmulPrecision::bf16) below.matmul = MatmulPrecision::fp32;
+    const SampleFigures before = token_seconds(below, report, runs), after = token_seconds(with, report, runs);
+    if (before.n == 0 || after.n == 0) continue;
+    return after.mean < before.mean ? "" : slower_text(before, after);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs) {
@@ -93,12 +124,8 @@ StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs) {
 
 std::vector<std::string> slower_here(std::span<const Rung> rungs, const DeviceReport& report,
                                      std::span<const MeasuredRun> runs) {
-  std::vector<SampleFigures> here;  // seconds a token
-  for (const Rung& rung : rungs) {
-    std::vector<double> seconds = measured_steps(like(rung.recipe, report), runs).quiet;
-    for (double& each : seconds) each /= static_cast<double>(rung.recipe.tokens_per_step());
-    here.push_back(figures_of(seconds));
-  }
+  std::vector<SampleFigures> here;
+  for (const Rung& rung : rungs) here.push_back(token_seconds(rung.recipe, report, runs));
   std::vector<std::string> reasons(rungs.size());
   for (std::size_t i = 0; i < rungs.size(); ++i) {
     if (rungs[i].stands_on < 0) continue;
@@ -106,8 +133,7 @@ std::vector<std::string> slower_here(std::span<const Rung> rungs, const DeviceRe
     if (below.n < 2 || here[i].n < 2) continue;
     const double factor = below.mean / here[i].mean;
     if (verdict_of(factor, mean_ratio_interval(below, here[i])) == Verdict::slower)
-      reasons[i] = fmt::format("{} as fast as the rung below it here, by {} of each", factor_text(factor),
-                               plural(std::min(below.n, here[i].n), "run"));
+      reasons[i] = slower_text(below, here[i]);
   }
   return reasons;
 }
@@ -123,9 +149,11 @@ std::vector<MeasuredRun> finished_runs(std::span<const RunAndSummary> runs) {
   return finished;
 }
 
-std::string why_not_bf16(const std::string& device, const DeviceReport& report, const HardwareTable& table) {
+std::string why_not_bf16(const std::string& device, const DeviceReport& report, const HardwareTable& table,
+                         std::span<const MeasuredRun> runs) {
   constexpr double faster_products = 1.2;  // than those of float32, for a step to gain at all
   if (report.resolve(device) != "cpu") return "";
+  if (const std::optional<std::string> measured = bf16_measured_here(report, runs)) return *measured;
   if (std::string slow = stage_by_id("bf16").slow(report, "cpu"); !slow.empty()) return slow;
   const Hardware* row = table.find(report.hardware("cpu"));
   const auto peak = [&](Precision precision) {
@@ -137,10 +165,33 @@ std::string why_not_bf16(const std::string& device, const DeviceReport& report, 
   return "products in bf16 were measured at " + factor_text(gain) + " the speed of those in float32 here";
 }
 
+namespace {
+
+// The newest runs, up to five, that were launched here with a model of this size, whatever their stages; runs that
+// others disturbed only if there are no others.
+std::vector<MeasuredRun> runs_of_the_model(const Recipe& recipe, const Run& like, std::span<const MeasuredRun> runs) {
+  constexpr std::size_t most = 5, most_looked_at = 200;
+  const std::int64_t params = parameter_count(recipe);
+  std::vector<MeasuredRun> quiet, disturbed;
+  for (std::size_t i = runs.size(); i > 0 && runs.size() - i < most_looked_at && quiet.size() < most; --i) {
+    const MeasuredRun& each = runs[i - 1];
+    if (each.run->source != "launched" || each.run->hardware != like.hardware || each.run->params != params) continue;
+    std::vector<MeasuredRun>& list = is_disturbed(*each.summary) ? disturbed : quiet;
+    if (list.size() < most) list.push_back(each);
+  }
+  return quiet.empty() ? disturbed : quiet;
+}
+
+}  // namespace
+
 StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
                            std::span<const MeasuredRun> runs) {
-  const StepEstimate measured = measured_step(like(recipe, report), runs);
-  return measured.is_measured ? measured : guess_step(recipe, report, table);
+  const Run wanted = like(recipe, report);
+  const StepEstimate measured = measured_step(wanted, runs);
+  if (measured.is_measured) return measured;
+  StepEstimate beside = estimate_beside(recipe, report, table, runs_of_the_model(recipe, wanted, runs));
+  if (beside.is_measured) beside.basis = "runs of this model with other stages here";
+  return beside;
 }
 
 StepEstimate estimate_beside(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,

@@ -37,13 +37,15 @@ StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs);
 std::vector<std::string> slower_here(std::span<const Rung> rungs, const DeviceReport& report,
                                      std::span<const MeasuredRun> runs);
 
-// Why Launch doesn't propose bf16 on this device: a CPU without such instructions, or one whose products were measured
-// to be no faster (`stepladder doctor --probe`), or weren't measured. Empty: it does.
-std::string why_not_bf16(const std::string& device, const DeviceReport& report, const HardwareTable& table);
+// Why Launch doesn't propose bf16 on this device: `runs` with it were slower here than those without; or, if there are
+// none, a CPU without such instructions, or one whose products were measured to be no faster
+// (`stepladder doctor --probe`), or weren't measured. Empty: it does.
+std::string why_not_bf16(const std::string& device, const DeviceReport& report, const HardwareTable& table,
+                         std::span<const MeasuredRun> runs);
 
-// measured_step, else FLOPs by PaLM's convention over a modest share of the device's peak, plus the time to update the
-// weights in memory. A peak that the table lacks is guessed from the number of cores and their instruction set. Real
-// steps take between a third and three times as long as that guess.
+// measured_step, else estimate_beside of runs of this model here, else FLOPs by PaLM's convention over a modest share
+// of the device's peak, plus the time to update the weights in memory. A peak that the table lacks is guessed from the
+// number of cores and their instruction set. Real steps take between a third and three times as long as that guess.
 StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
                            std::span<const MeasuredRun> runs);
 

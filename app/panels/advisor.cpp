@@ -15,12 +15,14 @@
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/frames/frames.h"
+#include "app/desktop/models/advice_reader.h"
 #include "app/desktop/operator_bars.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace/advice_view.h"
+#include "app/launch/noise_runs.h"
 #include "app/panels/past_predictions.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
@@ -71,19 +73,6 @@ std::string change_text(const Advice& advice) {
   return "";
 }
 
-std::string range_words(double low, double high) {
-  return low == high ? factor_text(low) : factor_text(low) + " to " + factor_text(high);
-}
-
-// "1.35 x to 1.43 x (faster, one run)": the gain with what makes it sure or not.
-std::string gain_words(const ExpectedGain& gain) {
-  std::string by(gain.answer ? answer_word(*gain.answer) : "measured in several ladders");
-  if (gain.source == GainSource::prediction) by = "by its trace";
-  if (gain.source == GainSource::measured_elsewhere) by = "measured elsewhere";
-  if (gain.source == GainSource::arithmetic) by = "an upper bound";
-  return range_words(gain.low, gain.high) + " (" + by + ")";
-}
-
 bool is_ours(const RunEntry& entry) {
   return entry.run.source == "launched";
 }
@@ -102,6 +91,23 @@ bool can_launch(const Workspace& workspace, const Advice& advice, const RunEntry
          !workspace.advice->unavailable.contains(advice.stage);
 }
 
+// How many runs of each side show the gain, as Launch has it for so many runs; 1 for a gain that isn't known, and 0
+// where `most_repeats` show too little.
+constexpr std::size_t most_repeats = 10;
+std::size_t repeats_for(const Workspace& workspace, const Advice& advice, const RunEntry& about) {
+  const ExpectedGain& gain = advice.gain;
+  if (!gain.known()) return 1;
+  const RunSpread spread = expected_spread(about.run.device, about.run.hardware, workspace.hardware);
+  if (!spread.known()) return 1;
+  const bool is_bound = gain.source == GainSource::arithmetic;
+  return runs_to_see((is_bound ? gain.high : std::sqrt(gain.low * gain.high)) - 1, spread, most_repeats);
+}
+
+// Whether a ladder of it can be launched, and can show something.
+bool is_worth_a_ladder(const Workspace& workspace, const Advice& advice, const RunEntry& about) {
+  return can_launch(workspace, advice, about) && repeats_for(workspace, advice, about) > 0;
+}
+
 // Whether repeats of the run's own ladder would settle what it says of the change.
 const RunEntry* open_rung(const Workspace& workspace, const Advice& advice, const RunEntry& about) {
   const std::optional<RungAnswer>& answer = advice.gain.answer;
@@ -117,7 +123,7 @@ const Advice* answered(const AdvisorState& state, const Workspace& workspace, co
   if (list.empty()) return nullptr;
   if (const auto picked = std::ranges::find(list, state.picked, &Advice::title); picked != list.end()) return &*picked;
   if (list.front().kind == AdviceKind::trust && list.front().change != Change::none) return &list.front();
-  const auto launchable = [&](const Advice& each) { return can_launch(workspace, each, about); };
+  const auto launchable = [&](const Advice& each) { return is_worth_a_ladder(workspace, each, about); };
   const auto found = [&](auto&& fits) -> const Advice* {
     const auto at = std::ranges::find_if(list, fits);
     return at == list.end() ? nullptr : &*at;
@@ -131,11 +137,23 @@ const Advice* answered(const AdvisorState& state, const Workspace& workspace, co
 }
 
 // "2 runs of 40 steps, about 3 s"
-std::string cost_text(const RunEntry& about) {
-  const std::string runs = "2 runs of " + plural(about.run.planned_steps, "step");
+std::string cost_text(const RunEntry& about, std::size_t repeats) {
+  const std::string runs = plural(2 * repeats, "run") + " of " + plural(about.run.planned_steps, "step");
   const double ms = about.summary.dt_ms_median;
   if (is_missing(ms)) return runs;
-  return runs + ", about " + duration_text(std::max(1.0, 2e-3 * ms * static_cast<double>(about.run.planned_steps)));
+  return runs + ", about " +
+         duration_text(
+             std::max(1.0, 2e-3 * static_cast<double>(repeats) * ms * static_cast<double>(about.run.planned_steps)));
+}
+
+// What a ladder of it would show, as Launch says it for its runs; empty if there is nothing to launch.
+std::string seen_text(const Workspace& workspace, const Advice& next, const RunEntry& about) {
+  if (!can_launch(workspace, next, about)) return "";
+  const RunSpread spread = expected_spread(about.run.device, about.run.hardware, workspace.hardware);
+  const std::size_t repeats = repeats_for(workspace, next, about);
+  const std::string text = smallest_gain_text(spread, repeats > 0 ? repeats : most_repeats);
+  if (text.empty()) return "";
+  return " " + text + (repeats > 0 ? "." : ", so it isn't worth a ladder.");
 }
 
 // "Matrix products are 84 % of this step's 26.1 ms, between operators 5 %."
@@ -167,14 +185,14 @@ std::string next_text(const Workspace& workspace, const Advice* next, const RunE
   if (next->kind == AdviceKind::trust && next->change != Change::none)
     return next->title + ": until then no number of this run can be believed.";
   if (is_loss(next->gain)) return next->title + " costs here: " + gain_words(next->gain) + ".";
-  if (next->gain.known()) return "Next: " + next->title + ", " + gain_words(next->gain) + ".";
+  if (next->gain.known())
+    return "Next: " + next->title + ", " + gain_words(next->gain) + "." + seen_text(workspace, *next, about);
   if (next->gain.answer == RungAnswer::impossible) return next->title + ": what the next one would buy isn't known.";
   if (next->gain.answer == RungAnswer::cannot_tell) return next->title + " was tried, and its ladder can't tell.";
   if (next->kind == AdviceKind::certainty) return "Nothing is left to try here; a repeat would show how sure it is.";
   if (next->kind == AdviceKind::trust) return next->title + ", and so is what follows from its numbers.";
   if (next->kind == AdviceKind::stability) return next->title + " first.";
-  return "What " + next->title + " would buy isn't known" +
-         (can_launch(workspace, *next, about) ? ": " + cost_text(about) + ", would tell." : ".");
+  return "What " + next->title + " would buy isn't known." + seen_text(workspace, *next, about);
 }
 
 // The one button, if the project can do something about it, and what it costs.
@@ -190,9 +208,10 @@ void draw_action(const Workspace& workspace, const Advice* next, const RunEntry&
   if (rung) {
     if (button("Verify gain", "Repeats this rung and the one that it stands on in turns, until its ladder can tell"))
       commands.push_back(ConfirmSpeedup{*rung->run.ladder, next->gain.over, rung->run.rung});
-  } else if (next && can_launch(workspace, *next, about)) {
+  } else if (next && is_worth_a_ladder(workspace, *next, about)) {
     const std::string words = next->stage.empty() ? change_text(*next) : next->stage;
-    ProposeStage proposed{about.run.id, rung_of(*next), words};
+    const std::size_t repeats = repeats_for(workspace, *next, about);
+    ProposeStage proposed{about.run.id, rung_of(*next), words, static_cast<int>(repeats)};
     if (button("Launch it", "Trains this run's recipe and then the same with " + words)) {
       proposed.starts = true;
       commands.push_back(proposed);
@@ -200,11 +219,9 @@ void draw_action(const Workspace& workspace, const Advice* next, const RunEntry&
     same_line(8);
     if (quiet_button("Edit", "advisor.edit")) commands.push_back(proposed);
     wrapped_tooltip("Fills Launch with it, to change something first", 360);
-    if (next->gain.known()) {
-      same_line(12);
-      ImGui::AlignTextToFramePadding();
-      text_quiet(cost_text(about));
-    }
+    same_line(12);
+    ImGui::AlignTextToFramePadding();
+    text_quiet(cost_text(about, repeats));
   } else if (next && is_ours(about) && (next->change == Change::repeat || next->kind == AdviceKind::trust) &&
              next->change != Change::wait_for_device && next->change != Change::check_peak) {
     if (button("Repeat run", "Trains the same recipe again"))
@@ -222,6 +239,7 @@ void draw_answer(const Workspace& workspace, const Advice* next, const RunEntry&
   begin_tall_card("##answer");
   ImGui::PushTextWrapPos(std::min(ImGui::GetContentRegionAvail().x, px(1100)));
   text_in(in_print(why_text(*workspace.advice, about)), fonts().semibold, 17);
+  if (!workspace.advice->levers.empty()) text_quiet(in_print(workspace.advice->levers));
   text_in(in_print(next_text(workspace, next, about)), fonts().semibold, 17);
   mark("advisor.answer");
   if (next) {
@@ -311,7 +329,7 @@ void draw_change(const Advice& advice, bool is_answered, const Interval* range, 
   const ExpectedGain& gain = advice.gain;
   if (range) ImGui::TableNextColumn();
   if (range && gain.known()) {
-    text_in(in_print(range_words(gain.low, gain.high)), fonts().semibold, text_size);
+    text_in(in_print(range_words(gain)), fonts().semibold, text_size);
     draw_interval(gain, *range, ImGui::GetContentRegionAvail().x - px(12));
   }
   ImGui::TableNextColumn();
@@ -321,7 +339,7 @@ void draw_change(const Advice& advice, bool is_answered, const Interval* range, 
   } else if (gain.known()) {
     text_quiet(gain.source == GainSource::prediction           ? "by its trace"
                : gain.source == GainSource::measured_elsewhere ? "elsewhere"
-               : gain.source == GainSource::arithmetic         ? "upper bound"
+               : gain.source == GainSource::arithmetic         ? "by arithmetic"
                                                                : "several ladders");
   } else if (is_speed) {
     text_quiet(gain.needs_trace ? "unknown, no trace" : "unknown");
@@ -370,7 +388,7 @@ void draw(AdvisorState& state, const Workspace& workspace, Commands& commands) {
   spacing(6);
   if (!is_over(about->run.status))
     return empty_state(about->run.name + " isn't over", "Advice on it appears here when it has ended.");
-  if (workspace.advice->about != about->run.id) return;
+  if (workspace.advice->about != about->run.id) return text_quiet("Judging the ladders of this hardware...");
   const Advice* next = answered(state, workspace, *about);
   draw_answer(workspace, next, *about, commands);
   gap(14);

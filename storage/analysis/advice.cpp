@@ -96,6 +96,19 @@ double amdahl(double share, double times = INFINITY) {
   return 1 / (1 - share + share / times);
 }
 
+// The share of a step's time, 0 to 1, in kinds of work that the law makes faster: an upper bound of what it can remove,
+// which needs no trace. missing: the law doesn't say, or there are no times.
+double share_within_reach(const StageLaw& law, std::string_view device, const KindTimes& times) {
+  const bool is_about_device =
+      std::ranges::any_of(law.terms, [&](const LawTerm& term) { return term.device.empty() || term.device == device; });
+  double within = 0, whole = 0;
+  for (const OperatorKind kind : all_operator_kinds) {
+    whole += times.of(kind);
+    within += shortens(law, device, kind) ? times.of(kind) : 0;
+  }
+  return is_about_device && whole > 0 ? within / whole : missing;
+}
+
 class Advisor {
  public:
   Advisor(std::span<const AdviceRun> project, const AdviceRun& about, const HardwareTable& hardware,
@@ -129,8 +142,10 @@ class Advisor {
     const auto value = [](const Advice& advice) {
       return advice.gain.known() ? std::sqrt(advice.gain.low * advice.gain.high) : 1.0;
     };
+    // Of gains that aren't known, those that can shorten more of the step are first.
     std::ranges::stable_sort(list_, [&](const Advice& a, const Advice& b) {
-      return a.kind != b.kind ? a.kind < b.kind : value(a) > value(b);
+      if (a.kind != b.kind) return a.kind < b.kind;
+      return value(a) != value(b) ? value(a) > value(b) : reach_of(a.stage) > reach_of(b.stage);
     });
     return std::move(list_);
   }
@@ -306,6 +321,24 @@ class Advisor {
     return {.needs_trace = !about_.has_trace};
   }
 
+  // The share of the step that the stage can shorten, by the operators that were timed; 0: not known.
+  double reach_of(std::string_view id) const {
+    const auto stage = std::ranges::find(stages_, id, &KnownStage::id);
+    if (stage == stages_.end()) return 0;
+    const double reach = share_within_reach(stage->law, run_.device, KindTimes(about_.timed));
+    return is_missing(reach) ? 0 : reach;
+  }
+
+  // At most: the work that the stage makes faster is only a share of the step. Beyond half of it the bound says
+  // nothing.
+  ExpectedGain bounded(const KnownStage& stage, std::string& why) const {
+    const double reach = share_within_reach(stage.law, run_.device, KindTimes(about_.timed));
+    if (!(reach < 0.95)) return {};  // not known, or all of it
+    why += std::string(why.empty() ? "" : " ") + "It can shorten no more than " + percent_text(reach) + " of the step.";
+    if (reach > 0.5) return {};
+    return bound(amdahl(reach), "Amdahl, if " + percent_text(reach) + " of the step took no time");
+  }
+
   std::string why_not_predicted(const KnownStage& stage) const {
     if (!about_.has_trace) return "no trace to predict it from";
     for (const StagePrediction& each : about_.predicted)
@@ -407,12 +440,14 @@ class Advisor {
       if (own.empty() && advice.gain.known()) own = "A trace of this run predicts a gain.";
       if (own.empty()) {
         advice.kind = AdviceKind::open;
-        own = "No trusted measurement on this hardware, and " + why_not_predicted(stage) + ".";
+        own = "Not tried on this hardware, and " + why_not_predicted(stage) + ".";
       }
       if (!advice.gain.known() && advice.kind == AdviceKind::speed) take_published(stage, advice.gain);
       if (here.answer) {
         own = "Its ladder can't tell what it brought here (" + here.from + ").";
         if (!advice.gain.known()) advice.gain = here;
+      } else if (!advice.gain.known()) {
+        if (ExpectedGain most = bounded(stage, own); most.known()) advice.gain = std::move(most);
       }
     }
     advice.why = std::move(own);
@@ -546,6 +581,15 @@ std::string source_text(const ExpectedGain& gain) {
       break;
   }
   return "";
+}
+
+bool shortens(const StageLaw& law, std::string_view device, OperatorKind kind) {
+  return std::ranges::any_of(law.terms, [&](const LawTerm& term) {
+    const bool is_shorter = term.rule != LawRule::unchanged && term.rule != LawRule::adds_bytes;
+    const bool is_here = term.device.empty() || term.device == device;
+    return is_shorter && is_here &&
+           (term.kinds.empty() ? is_work(kind) : std::ranges::find(term.kinds, kind) != term.kinds.end());
+  });
 }
 
 std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware,

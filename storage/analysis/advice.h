@@ -98,6 +98,9 @@ struct Advice {
   std::vector<RunId> evidence;
 };
 
+// Whether a term of the law makes rows of this kind faster on this device.
+bool shortens(const StageLaw& law, std::string_view device, OperatorKind kind);
+
 // Returns advice for one run, most valuable first: problems with its numbers (without synchronisation the list has
 // nothing else), causes of unstable training, then stages by their expected gain (the geometric middle of the range;
 // unknown gains last), with `also_open` the stages without a case, then a repeat. The list may be empty. `stages` are

@@ -118,8 +118,9 @@ std::map<std::string, std::string> recipe_values(const Run& run) {
 bool same_recipe_but_batch(const Run& a, const Run& b) {
   const auto rest = [](const Run& run) {
     SortedJson recipe = object_of(run.recipe);
-    for (const char* key : {"batch", "grad_accum", "steps", "warmup", "eval_every", "eval_batches", "sample_every",
-                            "sample_tokens", "sample_prompt", "save_every", "keep", "lr", "lr_warmup", "seed"})
+    for (const char* key :
+         {"batch", "data", "grad_accum", "steps", "warmup", "eval_every", "eval_batches", "sample_every",
+          "sample_tokens", "sample_prompt", "save_every", "keep", "lr", "lr_warmup", "seed"})
       recipe.erase(key);
     return recipe;
   };

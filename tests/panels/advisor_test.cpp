@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "app/desktop/models/advice_reader.h"
 #include "app/desktop/workspace/advice_view.h"
 #include "tests/panels/headless.h"
+#include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
 namespace {
@@ -85,6 +87,47 @@ TEST(Advisor, SaysWhyAStepTakesItsTime) {
     EXPECT_DOUBLE_EQ(step_ms(times.profile), 50);
     EXPECT_DOUBLE_EQ(KindTimes(times.profile).of(OperatorKind::products), 30);
   }
+}
+
+// A stage can buy no more than the work that it makes faster takes; and the most expensive work names its stages.
+TEST(Advisor, BoundsAGainByTheTimedOperators) {
+  TemporaryFolder folder;
+  RunStore store = RunStore::open(folder.path() / "project.db");
+  std::vector<StepRecord> steps;
+  for (std::int64_t step = 1; step <= 20; ++step)
+    steps.push_back({.step = step, .loss = 3, .dt_ms = 100, .tokens = 100});
+  const RunId run = store.insert_finished({.name = "timed",
+                                           .status = RunStatus::finished,
+                                           .source = "launched",
+                                           .planned_steps = 20,
+                                           .tokens_per_step = 100,
+                                           .device = "cpu",
+                                           .recipe = to_json(Recipe{.vocab = 256})},
+                                          steps);
+  store.apply(std::vector<RunEvent>{
+      StepProfile{.run = run,
+                  .at = 2,
+                  .steps = 2,
+                  .operators = {{.part = "forward", .name = "aten::addmm", .calls = 1, .self_ms = 70},
+                                {.part = "forward", .name = "aten::gelu", .calls = 1, .self_ms = 25},
+                                {.part = "optimizer", .name = "aten::add_", .calls = 1, .self_ms = 5}}}});
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"advisor"}});
+  app.workspace().device = describe_cpu();
+  app.workspace().selection.shown_run = run;
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().advice->about == run; })) << "on another thread";
+  const AdviceView& advice = *app.workspace().advice;
+  EXPECT_EQ(advice.problem, "");
+  const auto of = [&](const char* stage) { return std::ranges::find(advice.list, stage, &Advice::stage); };
+  ASSERT_NE(of("fused-adamw"), advice.list.end());
+  EXPECT_EQ(of("fused-adamw")->gain.source, GainSource::arithmetic);
+  EXPECT_NEAR(of("fused-adamw")->gain.high, 1 / 0.95, 1e-9);
+  EXPECT_EQ(range_words(of("fused-adamw")->gain), "at most 1.05 x");
+  ASSERT_NE(of("compile-max"), advice.list.end());
+  EXPECT_FALSE(of("compile-max")->gain.known()) << "a bound beyond half of the step says nothing";
+  EXPECT_TRUE(advice.levers.starts_with("Stages that shorten matrix products: ")) << advice.levers;
+  EXPECT_NE(advice.levers.find("Planned step (not tried)"), std::string::npos) << advice.levers;
+  EXPECT_EQ(advice.levers.find("Fused AdamW"), std::string::npos) << advice.levers;
 }
 
 // Of an imported run nothing can be launched, but its log measured what the next rungs bought.

@@ -53,6 +53,16 @@ TEST_F(DerivedChart, AShortCurveAmongLongOnesStaysOnScreen) {
   EXPECT_EQ(off(view(YAxis::without_outliers)).curves, 0u) << "a run isn't an outlier";
 }
 
+TEST_F(DerivedChart, TheScaleFollowsTheCurveThatIsNotContext) {
+  const PlottedValues current = constant_values(100, 20), disturbed = constant_values(100, 900);
+  chart_.from_zero = true;
+  chart_.curves = {plotted(disturbed), plotted(current)};
+  EXPECT_GT(view().y.high, 900);
+  chart_.curves.front().is_context = true;
+  EXPECT_GT(view().y.high, 20);
+  EXPECT_LT(view().y.high, 60);
+}
+
 TEST_F(DerivedChart, ASpikeIsStillLeftOut) {
   PlottedValues values = constant_values(1000, 20);
   values.y[500] = 900;

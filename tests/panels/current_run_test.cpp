@@ -1,8 +1,12 @@
 // One current run in all views.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "app/desktop/workspace/advice_view.h"
 #include "tests/panels/headless.h"
+#include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
 namespace {
@@ -73,6 +77,31 @@ TEST(CurrentRun, IsTheFastestOfTheShownLadderUntilOneIsChosen) {
   EXPECT_EQ(app.workspace().current_run()->run.id, last) << "the chosen rung";
   app.workspace().selection.shown_run = fast;
   EXPECT_EQ(app.workspace().current_run()->run.id, fast) << "the chosen run";
+}
+
+TEST(Mfu, MeasuresThePeakInAProcessThatCanBeStopped) {
+  TemporaryFolder folder;
+  RunStore store = RunStore::open(folder.path() / "project.db");
+  store.insert_finished({.name = "here",
+                         .status = RunStatus::finished,
+                         .source = "launched",
+                         .tokens_per_step = 8192,
+                         .params = 124'439'808,
+                         .device = "cpu",
+                         .hardware = "Unheard-of",
+                         .precision = "fp32"},
+                        std::vector<StepRecord>{{.step = 1, .loss = 3, .dt_ms = 20, .tokens = 8192}});
+  ASSERT_EQ(::setenv("XDG_CONFIG_HOME", folder.path().c_str(), 1), 0);
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"mfu"}});
+  ASSERT_TRUE(imgui.click(app, "mfu.probe"));
+  EXPECT_FALSE(is_missing(app.workspace().measures_peak_since));
+  ASSERT_TRUE(imgui.click(app, "mfu.probe.stop"));
+  EXPECT_TRUE(imgui.frames_until(app, [&] { return is_missing(app.workspace().measures_peak_since); }));
+  EXPECT_FALSE(std::filesystem::exists(HardwareTable::user_file())) << "nothing was measured";
+  imgui.frames(app);
+  EXPECT_TRUE(ui_test_anchors::find("mfu.probe")) << "it can be asked for again";
+  ::unsetenv("XDG_CONFIG_HOME");
 }
 
 TEST(CurrentRun, OfAScriptInLiveHasNoEndAndNoButtonsThatCannotAct) {

@@ -169,6 +169,22 @@ TEST(Palette, ViewsAndActionsAreBeforeRunsAndRecentOnesFirst) {
   EXPECT_EQ(first("swithem"), (std::vector<std::string>{"Switch theme"})) << "letters in order";
 }
 
+TEST(Palette, AnExactNameIsFirstThenWhatBeginsAsTyped) {
+  std::vector<Action> actions;
+  for (const char* title : {"Open Live side by side", "Reset the nano view", "Show Live"})
+    actions.push_back({.title = title, .command = Undo{}});
+  for (const char* title : {"Run: my nano", "Run: nano, wider", "Run: nano"})
+    actions.push_back({.title = title, .command = Undo{}, .is_place = true});
+  const auto found = [&](const std::string& typed) {
+    std::vector<std::string> titles;
+    for (const std::size_t place : matching_actions(actions, typed, {})) titles.push_back(actions[place].title);
+    return titles;
+  };
+  EXPECT_EQ(found("live"), (std::vector<std::string>{"Show Live", "Open Live side by side"}));
+  EXPECT_EQ(found("nano"),
+            (std::vector<std::string>{"Run: nano", "Reset the nano view", "Run: nano, wider", "Run: my nano"}));
+}
+
 TEST_F(Settings, ComeBackAsTheyWereSaved) {
   DesktopSettings settings;
   settings.theme = ThemeChoice::system;

@@ -111,7 +111,11 @@ Range y_range(const Chart& chart, std::span<const Range> visible, bool leave_out
       if (!chart.curves[k].is_context) focus.include(end);
     }
   }
-  if (starts_at_zero(chart)) return {0, range.known() && range.high > 0 ? range.high * 1.2 : 1};
+  if (starts_at_zero(chart)) {
+    constexpr double most_context = 1.5;  // of the highest curve that is not context
+    const double high = focus.known() && focus.high > 0 ? std::min(range.high, most_context * focus.high) : range.high;
+    return {0, range.known() && high > 0 ? high * 1.2 : 1};
+  }
   if (focus.known() && !leave_out) {
     const double room = std::max(focus.high - focus.low, 1e-9);
     range.high = std::min(range.high, focus.high + room);

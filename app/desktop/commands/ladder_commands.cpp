@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/desktop/desktop_state.h"
+#include "app/desktop/own_program.h"
 #include "app/desktop/panel_events.h"
 #include "app/desktop/workspace/launch_state.h"
 #include "app/desktop/workspace/machines_state.h"
@@ -96,7 +97,9 @@ void commands::execute(DesktopState& desktop, const ProposeStage& propose) {
   if (!entry) return;
   LadderRequest request{.name = entry->run.name + " + " + propose.words,
                         .base = recipe_from_json(entry->run.recipe),
-                        .rungs = {{.stages = {all_stages().front().id}}, propose.rung}};
+                        .rungs = {{.stages = {all_stages().front().id}}, propose.rung},
+                        .repeats = propose.repeats,
+                        .interleave = propose.repeats > 1};
   if (propose.starts) return commands::execute(desktop, LaunchLadder{.request = std::move(request)});
   fill_form(desktop, draft_of(std::move(request)));
   desktop.panels.show("launch");
@@ -123,6 +126,39 @@ void commands::execute(DesktopState& desktop, const MeasureNoise&) {
   LadderRequest request = noise_request(run_seconds, desktop.device(), desktop.workspace.hardware);
   request.repeats = rounds;
   commands::execute(desktop, LaunchLadder{.request = std::move(request)});
+}
+
+void commands::execute(DesktopState& desktop, const MeasurePeak&) {
+  if (desktop.peak_probe.is_active()) return;
+  if (desktop.workspace.running())
+    throw std::runtime_error(
+        "A run trains now, and both would disturb each other: measure the peak when it has ended.");
+  desktop.peak_probe.start(
+      [database = desktop.workspace.database](JobControl& job) {
+        return run_own_program(database, {"doctor", "--probe"}, "The peak could not be measured", job).is_object();
+      },
+      desktop.wake);
+  desktop.workspace.measures_peak_since = unix_now();
+}
+
+void commands::execute(DesktopState& desktop, const StopMeasuringPeak&) {
+  desktop.peak_probe.interrupt();
+}
+
+void take_peak(DesktopState& desktop) {
+  Workspace& workspace = desktop.workspace;
+  try {
+    const std::optional<bool> taken = desktop.peak_probe.take();
+    if (!taken) return;
+    if (*taken) {
+      workspace.hardware = HardwareTable::load(assets_folder());
+      workspace.load(desktop.store);  // every MFU depends on it
+      desktop.messages.notice("Measured this machine's peak");
+    }
+  } catch (const std::exception& error) {  // StorageError
+    desktop.messages.show_error(error.what());
+  }
+  workspace.measures_peak_since = missing;
 }
 
 void commands::execute(DesktopState& desktop, const VerifyBest& asked) {

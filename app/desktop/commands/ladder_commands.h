@@ -36,11 +36,16 @@ struct ProposeStage {  // a run's recipe as the baseline, and this rung on top: 
   RunId run = 0;
   PlannedRung rung;
   std::string words;  // its description: "bf16", "batch 16"
+  int repeats = 1;    // of each of the two, in turns
   bool starts = false;
 };
 struct ContinueLadder {  // its runs that were interrupted or never began
   LadderId ladder = 0;
 };
+// Measures this machine's peak FLOP/s and bandwidth for some ten seconds, in a process of its own, which keeps them in
+// the user's hardware table; and ends that.
+struct MeasurePeak {};
+struct StopMeasuringPeak {};
 struct MeasureNoise {};  // trains equal runs in turns for about a minute
 // Trains a sweep's best combination again, against another one (verification_of_best).
 struct VerifyBest {
@@ -59,6 +64,9 @@ struct ConfirmSpeedup {
 struct StopVerification {};
 // The run that waits for a quiet machine, and those behind it, start anyway.
 struct StartAnyway {};
+
+// Takes the measured peak into the window's hardware table, once. Call between frames; never blocks.
+void take_peak(DesktopState& desktop);
 
 // Shows the session's answer and its new runs, if a factor is being verified. Call between frames.
 void show_confirmation(DesktopState& desktop);

@@ -114,7 +114,7 @@ std::optional<int> PalettePopup::draw_matches(bool moved) {
   ImGui::BeginChild("##found");
   if (matches_.empty()) {
     ImGui::SetCursorPos(ImVec2(px(10), px(8)));
-    text_quiet("No matches");
+    text_quiet("No matches. Part of the name of an action, a view, a ladder or a run finds it.");
   }
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(matches_.size()), row_height());

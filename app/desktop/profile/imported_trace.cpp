@@ -1,21 +1,15 @@
 #include "app/desktop/profile/imported_trace.h"
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "app/desktop/own_program.h"
 #include "app/import/trace_import.h"
-#include "app/process/run_program.h"
 #include "storage/database/traces/trace_details.h"
 
 namespace stepladder {
 namespace {
 
 struct Interrupted {};
-
-std::string last_line(std::string text) {
-  while (text.ends_with('\n')) text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
-}
 
 }  // namespace
 
@@ -41,23 +35,16 @@ ImportedTrace import_trace(const std::filesystem::path& database, const std::str
 }
 
 ImportedTrace trace_run(const std::filesystem::path& database, RunId run, JobControl& job) {
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
-  // In tests this program is another one beside it.
-  const std::string program = (own.filename() == "stepladder" ? own : own.parent_path() / "stepladder").string();
-  const ProgramResult traced =
-      run_program({program, "--db", database.string(), "profile", "run", std::to_string(run), "--json"},
-                  std::chrono::steady_clock::now() + std::chrono::hours(1), Afterwards::kill,
-                  [&job] { return job.is_interrupted(); });
-  if (job.is_interrupted()) return {};
-  const nlohmann::json printed = nlohmann::json::parse(traced.output, nullptr, false);
-  if (!traced.succeeded() || !printed.is_object() || !printed.contains("id")) {
-    const std::string last = last_line(traced.errors);
-    const nlohmann::json error = nlohmann::json::parse(last, nullptr, false);
-    const bool is_told = error.is_object() && error.contains("error") && error["error"].contains("message");
-    throw StorageError("Run " + std::to_string(run) +
-                       " could not be traced: " + (is_told ? error["error"]["message"].get<std::string>() : last));
-  }
-  return {.id = printed["id"].get<std::int64_t>(), .name = printed.value("name", ""), .is_own = true};
+  const std::string id = std::to_string(run);
+  const nlohmann::json printed =
+      run_own_program(database, {"profile", "run", id}, "Run " + id + " could not be traced", job);
+  if (!printed.is_object()) return {};
+  return {.id = printed.at("id").get<std::int64_t>(), .name = printed.value("name", ""), .is_own = true};
+}
+
+ImportedTrace time_passes(const std::filesystem::path& database, JobControl& job) {
+  const nlohmann::json printed = run_own_program(database, {"profile"}, "The passes could not be timed", job);
+  return {.is_own = true, .is_passes = printed.is_object()};
 }
 
 }  // namespace stepladder

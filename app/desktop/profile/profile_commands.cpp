@@ -59,6 +59,15 @@ void commands::execute(DesktopState& desktop, const TraceRun& trace) {
   desktop.panels.show("profile");
 }
 
+void commands::execute(DesktopState& desktop, const TimePasses&) {
+  if (desktop.workspace.database.empty()) throw std::runtime_error("There isn't a database to keep the passes in.");
+  if (desktop.workspace.running())
+    throw std::runtime_error("A run trains now, and both would disturb each other: time the passes when it has ended.");
+  desktop.trace_imports.add(
+      [database = desktop.workspace.database](JobControl& job) { return time_passes(database, job); },
+      "Timing a model's forward and backward pass");
+}
+
 void commands::execute(DesktopState& desktop, const AttachTrace& attach) {
   const std::optional<StoredTrace> trace = desktop.store.traces().find(attach.trace);
   if (!trace) return;
@@ -127,6 +136,7 @@ void take_trace(DesktopState& desktop) {
   const std::size_t waiting = desktop.trace_imports.waiting();
   shown.reading = progress.item + (waiting > 0 ? " (" + std::to_string(waiting) + " more to read)" : "");
   shown.share = progress.share;
+  if (taken && taken->is_passes) reload_traces(desktop);
   if (!taken || taken->id == 0) return;
   if (taken->is_own)
     desktop.panels.send("profile", {TraceToShow{taken->id}});

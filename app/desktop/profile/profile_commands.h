@@ -27,7 +27,8 @@ struct ShowTrace {  // in the view Profile, alone
 struct TraceRun {  // of a run launched here: trains some steps of its recipe in another process, and attaches the trace
   RunId run = 0;
 };
-struct AttachTrace {  // to a run that it was taken of; none: detaches it. With an undo
+struct TimePasses {};  // of the usual model, in another process
+struct AttachTrace {   // to a run that it was taken of; none: detaches it. With an undo
   std::int64_t trace = 0;
   std::optional<RunId> run;
 };

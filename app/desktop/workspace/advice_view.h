@@ -22,8 +22,10 @@ struct AdviceView {
   std::map<std::string, std::string, std::less<>> unavailable;  // why a stage of the list can't be launched here
   FittedProfile times;                                          // of no steps if the run has no profile
   bool has_trace = false;
+  std::string levers;  // a sentence: the stages that make the most expensive kind of work faster, and what each bought
   std::vector<std::string> notes;    // sentences: what the predicted stages buy together, and what makes it doubtful
   std::vector<PastPrediction> past;  // of stages, with what was measured then
+  std::string problem;               // why there is no answer; empty: none
 };
 
 }  // namespace stepladder

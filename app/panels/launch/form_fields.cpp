@@ -2,6 +2,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "app/desktop/theme.h"
@@ -81,6 +82,9 @@ void draw_data(LaunchForm& form, Commands& commands) {
 // The recipe's values where fields are left empty, by name.
 using Usual = std::map<std::string, std::string>;
 
+// Words for values that the program finds out later; all others of `usual_values` are values.
+constexpr std::array undecided{"as the data needs", "detected", "one per core", "a line end", "none"};
+
 Usual usual_values(const LaunchForm& form) {
   Recipe recipe;
   apply_preset(recipe, model_presets()[static_cast<std::size_t>(form.model)].name);
@@ -138,7 +142,11 @@ void draw_field(LaunchForm& form, const CheckedForm& checked, const RecipeField&
   const std::string hint = default_of(field, usual);
   const std::string id = std::string("##") + field.name;
   label(field.label);
+  // A value that the run will have is as legible as one that was typed.
+  const bool is_value = std::ranges::find(undecided, hint) == undecided.end();
+  ImGui::PushStyleColor(ImGuiCol_TextDisabled, is_value ? palette().text : palette().quiet);
   if (field.is_path()) {
+    ImGui::PopStyleColor();
     draw_path(form, field, hint.c_str(), value, commands);
     return draw_problem(checked, field.name);
   }
@@ -148,6 +156,7 @@ void draw_field(LaunchForm& form, const CheckedForm& checked, const RecipeField&
     draw_choices(value, field, hint);
     ImGui::EndCombo();
   }
+  ImGui::PopStyleColor();
   mark(std::string("launch.") + field.name);
   const char* list =
       choices_of(field).empty() && field.takes_list() ? "\nA list, such as 1, 2, 3, is a sweep over these values." : "";

@@ -89,8 +89,7 @@ std::string duration_of(const CheckedForm& checked, bool is_elsewhere, const Wor
 std::string seen_with(const CheckedForm& checked, bool is_elsewhere, const Workspace& workspace) {
   if (!workspace.device || is_elsewhere || checked.is_sweep) return "";
   const std::string device = workspace.device->resolve(checked.request.base.device);
-  const Run run{.device = device, .hardware = workspace.device->hardware(device)};
-  const RunSpread spread = workspace.hardware.spreads.step_time(run, {});
+  const RunSpread spread = expected_spread(device, workspace.device->hardware(device), workspace.hardware);
   const std::string text = smallest_gain_text(spread, static_cast<std::size_t>(checked.request.repeats));
   const std::string by =
       spread.from == SpreadFrom::project ? "by this project's repeats" : "by what is usual elsewhere";

@@ -128,10 +128,12 @@ Explanation explanation_of(const RungRow& row, std::size_t place, const CheckedF
   return {.words = std::move(change), .anchor = "", .details = "", .is_important = false};
 }
 
-// As many of a sentence's clauses as fit, so that what is shown makes sense; all of it if not even one does.
+// As many of a sentence's clauses as fit, so that what is shown makes sense, none of them cut inside parentheses; all
+// of it if not even one does.
 std::string clauses_that_fit(const std::string& words, float width) {
   std::string_view fits = words;
-  while (ImGui::CalcTextSize(fits.data(), fits.data() + fits.size()).x > width) {
+  const auto is_open = [&] { return std::ranges::count(fits, '(') != std::ranges::count(fits, ')'); };
+  while (is_open() || ImGui::CalcTextSize(fits.data(), fits.data() + fits.size()).x > width) {
     const std::size_t end = fits.find_last_of(";:,(");
     if (end == std::string_view::npos || end == 0) return words;
     fits = fits.substr(0, end);

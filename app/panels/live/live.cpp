@@ -83,7 +83,8 @@ std::vector<Curve> curves_of(const State& state, const Workspace& workspace, con
                    .colour = muted(rung_colour(workspace.colour_of(other->run)), 0.55f),
                    .weight = 1,
                    .in_legend = other->run.repeat == 0 && other->run.rung != shown.run.rung,
-                   .order = other->run.rung});
+                   .order = other->run.rung,
+                   .is_context = quantity != Quantity::loss || other->run.status != RunStatus::finished});
     }
   }
   add(shown, {.label = shown.run.title,

@@ -339,9 +339,10 @@ void draw_no_machine() {
   text_strong("No other machines yet");
   spacing(2);
   text_sentence("A machine is a host, or a Slurm cluster's login node, that your own ssh reaches.");
-  text_sentence("1.  Add machine takes its name in your ~/.ssh/config.");
-  text_sentence("2.  Test checks what it needs, and says what to do where something is missing.");
-  text_sentence("3.  Launch offers it. Its GPUs, its queue and the runs there appear here, as runs of this project.");
+  text_sentence("1.  Press Add machine, and enter the name that it has in your ~/.ssh/config.");
+  text_sentence("2.  Press Test: it checks what runs need there, and says what to do where something is missing.");
+  text_sentence(
+      "3.  Choose it in Launch. Its GPUs, its queue and the runs there appear here, as runs of this project.");
   mark("machines.none");
   end_card();
 }

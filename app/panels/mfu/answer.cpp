@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "app/desktop/commands/ladder_commands.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/mfu/parts.h"
@@ -159,7 +160,7 @@ std::string unknown_text(const MfuForm& form, double peak, const HardwareTable& 
   if (hardware) return "The hardware table has no " + precision + " peak for " + hardware->name + ". Enter it.";
   if (form.unknown_hardware.empty()) return "Choose hardware, or enter its peak.";
   return "The hardware table has no peak for " + form.unknown_hardware +
-         ". Enter it, or measure it here in a terminal.";
+         ". Enter it, or measure it if that is this machine.";
 }
 
 // "Matrix products below the peak take 44 % of the step; other work, mostly copies and casts (13 %), 40 %."
@@ -183,16 +184,37 @@ std::string rest_text(double mfu, const FittedProfile* profile) {
          percent_text(times.of(largest) / whole) + ").";
 }
 
+// The button that measures this machine's peak; while it does, how long it has taken and a button that ends it.
+void draw_probe(const Workspace& workspace, Commands& commands) {
+  if (is_missing(workspace.measures_peak_since)) {
+    ImGui::BeginDisabled(workspace.running() != nullptr || workspace.database.empty());
+    if (quiet_button("Measure this machine's peak", "mfu.probe")) commands.push_back(MeasurePeak{});
+    ImGui::EndDisabled();
+    return wrapped_tooltip(workspace.running() ? "A run trains now, and both would disturb each other"
+                                               : "Times matrix products and copies for about ten seconds; every "
+                                                 "project of yours takes its peak from then on",
+                           360);
+  }
+  constexpr double usual_seconds = 15;
+  const double seconds = std::max(0.0, unix_now() - workspace.measures_peak_since);
+  ImGui::AlignTextToFramePadding();
+  text_quiet("Measuring for " + duration_text(seconds) + ", usually about " + duration_text(usual_seconds));
+  mark("mfu.probing");
+  same_line(10);
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ImGui::GetFrameHeight() / 2 - px(3));
+  progress_bar(std::min(0.95, seconds / usual_seconds), px(120));
+  same_line(10);
+  if (quiet_button("Stop", "mfu.probe.stop")) commands.push_back(StopMeasuringPeak{});
+}
+
 // What share of the peak is used, whether that can be true, what bounds it, and where the rest goes.
-void draw_sentence(const MfuForm& form, double mfu, double peak, const MfuContext& context,
-                   const HardwareTable& table) {
+void draw_sentence(const MfuForm& form, double mfu, double peak, const MfuContext& context, const Workspace& workspace,
+                   Commands& commands) {
   const std::string words = is_missing(mfu) ? "unknown" : mfu > 1 ? "impossible" : "possible";
   mark("mfu.answer." + words + (form.is_cpu ? ".cores" : ".devices"));
   if (is_missing(mfu)) {
-    text_sentence(unknown_text(form, peak, table));
-    if (form.unknown_hardware.empty() || !is_missing(peak)) return;
-    if (quiet_button("Copy the command that measures it", "mfu.probe"))
-      ImGui::SetClipboardText("stepladder doctor --probe\n");
+    text_sentence(unknown_text(form, peak, workspace.hardware));
+    if (!form.unknown_hardware.empty() && is_missing(peak)) draw_probe(workspace, commands);
     return;
   }
   const std::string share = (form.assumed.empty() ? "" : "About ") + percent(mfu) + " of the peak is used";
@@ -225,8 +247,9 @@ Tone tone_of_share(double share) {
   return is_missing(share) || share <= suspicious_share ? Tone::neutral : share > 1 ? Tone::bad : Tone::warning;
 }
 
-void draw_answer(const MfuForm& form, MfuConvention& convention, const MfuContext& context,
-                 const HardwareTable& table) {
+void draw_answer(const MfuForm& form, MfuConvention& convention, const MfuContext& context, const Workspace& workspace,
+                 Commands& commands) {
+  const HardwareTable& table = workspace.hardware;
   const double peak = peak_of(form, table);
   const Answer found = answer(form, convention, peak);
   ImGui::PushFont(fonts().display, title_size);
@@ -246,7 +269,7 @@ void draw_answer(const MfuForm& form, MfuConvention& convention, const MfuContex
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(4));
     pill(word, tone);
   }
-  draw_sentence(form, found.mfu, peak, context, table);
+  draw_sentence(form, found.mfu, peak, context, workspace, commands);
   spacing(2);
   draw_conventions(form, convention, peak);
   draw_sum(form, convention, peak, table);

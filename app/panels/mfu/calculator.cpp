@@ -184,7 +184,11 @@ void draw_calculator(MfuForm& form, const Workspace& workspace) {
     grid.begin(place, 1, label);
     const auto kind =
         which == number_tokens || which == number_peak ? NumberField::Kind::any : NumberField::Kind::whole;
+    // A value of the table or of the shape is as legible as one that was typed.
+    const bool is_value = *hint >= '0' && *hint <= '9';
+    ImGui::PushStyleColor(ImGuiCol_TextDisabled, is_value ? palette().text : palette().quiet);
     if (form.fields[which].draw(id, hint, form.values[which], kind)) form.leave();
+    ImGui::PopStyleColor();
   };
   grid.begin(0, 2, "Run");
   draw_run_combo(form, workspace, room - Grid::label_width(0));

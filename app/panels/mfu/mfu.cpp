@@ -80,6 +80,10 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     state.form = first_form(workspace);
   else if (is_other && current && state.form.run != 0)
     fill_from_run(state.form, *current, workspace.hardware);
+  // Its hardware may have been measured meanwhile.
+  if (const RunEntry* of_form = workspace.find(state.form.run);
+      of_form && !state.form.unknown_hardware.empty() && peak_of(of_form->run, workspace.hardware).hardware)
+    fill_from_run(state.form, *of_form, workspace.hardware);
   derive(state, workspace);
   draw_head(state);
   gap(18);
@@ -91,7 +95,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
                 {.published_range = published_range(state.table),
                  .bound = bound_text(state.roofline, state.form, workspace.hardware),
                  .profile = workspace.profile(run)},
-                workspace.hardware);
+                workspace, commands);
   };
   const auto table = [&] { draw_mfu_table(state.table, state.form, state.convention, workspace); };
   const auto roofline = [&] { draw_roofline(state.roofline, state.form, state.convention, workspace.hardware); };

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/command.h"
 #include "app/desktop/fields.h"
 #include "app/desktop/models/run_columns.h"
 #include "app/desktop/widgets.h"
@@ -141,7 +142,8 @@ struct MfuContext {
 };
 
 // A click on another convention chooses it.
-void draw_answer(const MfuForm& form, MfuConvention& convention, const MfuContext& context, const HardwareTable& table);
+void draw_answer(const MfuForm& form, MfuConvention& convention, const MfuContext& context, const Workspace& workspace,
+                 Commands& commands);
 
 // The roofline (storage/analysis/roofline.h): the chosen hardware's roof, and the runs as points under it.
 struct RooflinePoint {

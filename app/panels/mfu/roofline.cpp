@@ -123,6 +123,26 @@ void draw_tooltip(const RooflinePoint& point, const Hardware* hardware, MfuConve
   ImGui::EndTooltip();
 }
 
+// What a point's look means. The sign is drawn around `at`.
+enum class PointLook { here, elsewhere, impossible };
+
+PointLook look_of(const RooflinePoint& point, const Roof& roof) {
+  const bool is_own = roof.hardware && point.hardware == roof.hardware->name;
+  // Never above the roof if the peak is missing.
+  if (!point.impossible.empty() || (is_own && point.tflops > roof.peak)) return PointLook::impossible;
+  return is_own ? PointLook::here : PointLook::elsewhere;
+}
+
+void draw_sign(ImDrawList* draw, ImVec2 at, PointLook look, float radius, ImU32 colour) {
+  if (look == PointLook::impossible) {
+    draw->AddLine(ImVec2(at.x - radius, at.y - radius), ImVec2(at.x + radius, at.y + radius), colour, px(2));
+    draw->AddLine(ImVec2(at.x - radius, at.y + radius), ImVec2(at.x + radius, at.y - radius), colour, px(2));
+  } else if (look == PointLook::here) {
+    draw->AddCircleFilled(at, radius, colour);
+  } else {
+    draw->AddCircle(at, radius, colour, 0, px(1.5f));
+  }
+}
 void draw_points(const Roofline& roofline, RunId chosen, const Roof& roof, MfuConvention convention) {
   const RooflinePoint* under_mouse = nullptr;
   float nearest = px(9) * px(9);
@@ -131,23 +151,11 @@ void draw_points(const Roofline& roofline, RunId chosen, const Roof& roof, MfuCo
   ImPlot::PushPlotClipRect();
   for (const RooflinePoint& point : roofline.points) {
     const ImVec2 at = ImPlot::PlotToPixels(point.intensity, point.tflops);
-    const bool is_own = roof.hardware && point.hardware == roof.hardware->name;
+    const PointLook look = look_of(point, roof);
     const bool is_chosen = point.run == chosen;
-    // Never above the roof if the peak is missing.
-    const bool is_over = !point.impossible.empty() || (is_own && point.tflops > roof.peak);
-    const float radius = px(is_chosen ? 5.5f : 4);
-    const ImU32 colour = u32(is_over     ? palette().bad
-                             : is_chosen ? palette().accent
-                                         : palette().text,
-                             is_own || is_chosen || is_over ? 0.9f : 0.45f);
-    if (is_over) {
-      draw->AddLine(ImVec2(at.x - radius, at.y - radius), ImVec2(at.x + radius, at.y + radius), colour, px(2));
-      draw->AddLine(ImVec2(at.x - radius, at.y + radius), ImVec2(at.x + radius, at.y - radius), colour, px(2));
-    } else if (is_own) {
-      draw->AddCircleFilled(at, radius, colour);
-    } else {
-      draw->AddCircle(at, radius, colour, 0, px(1.5f));
-    }
+    const ImVec4 colour = look == PointLook::impossible ? palette().bad : is_chosen ? palette().accent : palette().text;
+    draw_sign(draw, at, look, px(is_chosen ? 5.5f : 4),
+              u32(colour, look != PointLook::elsewhere || is_chosen ? 0.9f : 0.45f));
     const float far = (at.x - mouse.x) * (at.x - mouse.x) + (at.y - mouse.y) * (at.y - mouse.y);
     if (far < nearest) {
       nearest = far;
@@ -263,8 +271,28 @@ std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) 
   if (roof.ceilings.empty()) return "No roof: choose hardware or enter a peak above";
   if (const std::size_t not_drawn = roofline.runs - roofline.points.size(); not_drawn > 0)
     return plural(not_drawn, "run") + " not shown: unknown shape, batch or throughput";
-  if (roofline.points.empty()) return "Runs of known shape and batch appear as points";
-  return "Filled: this hardware; hollow: other hardware; cross: impossible";
+  return roofline.points.empty() ? "Runs of known shape and batch appear as points" : "";
+}
+
+// The signs that are in the chart, and what they mean; on the line goes on what the foot line says.
+void draw_legend(const Roofline& roofline, const Roof& roof) {
+  ImGui::PushFont(fonts().regular, small_size);
+  for (const auto& [look, words] :
+       {std::pair(PointLook::here, "this hardware"), std::pair(PointLook::elsewhere, "other hardware"),
+        std::pair(PointLook::impossible, "impossible")}) {
+    const auto has_it = [&](const RooflinePoint& point) { return look_of(point, roof) == look; };
+    if (std::ranges::none_of(roofline.points, has_it)) continue;
+    const float line = ImGui::GetTextLineHeight();
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const ImVec4 colour = look == PointLook::impossible ? palette().bad : palette().text;
+    draw_sign(ImGui::GetWindowDrawList(), ImVec2(at.x + px(5), at.y + line / 2), look, px(4), u32(colour));
+    ImGui::Dummy(ImVec2(px(12), line));
+    same_line(4);
+    text_quiet(words);
+    mark("mfu.legend." + std::to_string(static_cast<int>(look)));
+    same_line(14);
+  }
+  ImGui::PopFont();
 }
 
 }  // namespace
@@ -301,6 +329,7 @@ void draw_roofline(const Roofline& roofline, const MfuForm& form, MfuConvention 
     return;
   }
   draw_plot(roofline, roof, form.run, convention);
+  draw_legend(roofline, roof);
   text_cut(foot_line(roofline, roof, form.run), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular,
            small_size);
 }

@@ -202,9 +202,11 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, std::size
   const bool differs = std::fabs(row.difference()) >= 0.00005;
   number(points_text(row.difference()), differs ? palette().warning : palette().quiet);
   const Tone tone = tone_of_share(row.mfu);
-  number((row.is_assumed ? "~" : "") + percent(row.mfu), is_doubted || row.is_assumed ? palette().quiet
-                                                         : tone != Tone::neutral      ? tone_colour(tone)
-                                                                                      : palette().text);
+  const bool is_impossible = row.doubt.trust == Trust::impossible;
+  number((row.is_assumed ? "~" : "") + percent(row.mfu), is_impossible                  ? palette().bad
+                                                         : is_doubted || row.is_assumed ? palette().quiet
+                                                         : tone != Tone::neutral        ? tone_colour(tone)
+                                                                                        : palette().text);
   ImGui::PopID();
 }
 
@@ -218,9 +220,12 @@ void draw_head(MfuTable& table, MfuConvention convention) {
   const auto own = std::ssize(table.rows) - std::ssize(table.published) - examples;
   // The tables' starred MFU is 6N; every other convention is compared with their MFU without a star.
   const char* figure = convention == MfuConvention::six_n ? "MFU* (6 N)" : "MFU (6 N + 4 L d T)";
+  const auto impossible =
+      std::ranges::count_if(table.rows, [](const MfuRow& row) { return rank_of(row, row.mfu) == 1; });
   const std::string counts = table.published_problem.empty()
                                  ? grouped(own) + " yours, " +
                                        (examples > 0 ? plural(examples, "example") + ", " : "") +
+                                       (impossible > 0 ? grouped(impossible) + " impossible and so last, " : "") +
                                        grouped(table.published.size()) + " published as " + figure
                                  : "published runs missing: " + table.published_problem;
   text_cut(counts, std::max(px(20), ImGui::GetContentRegionAvail().x - field - px(20)),

@@ -84,7 +84,7 @@ void draw_head(ProfilePanelState& state, const ProfileView* view, bool is_writab
                                         : "The project is open for reading only"},
                 room))
     open_dialog(state.dialog, {.title = "Choose a trace", .kind = FileQuestion::Kind::files});
-  if (!view || (view->sources.empty() && view->all_passes.empty())) return;
+  if (!view) return;
   const ImVec2 below = ImGui::GetCursorPos();
   ImGui::PushFont(fonts().semibold, text_size);
   const float button = button_width("Import trace");

@@ -41,9 +41,30 @@ ImVec4 text_on_slice() {
   return theme_is_dark() ? rgb(0x0d1117) : rgb(0x10161f);
 }
 
-float height_of(const StepSlices& step) {
-  return px(row_height) * static_cast<float>(step.rows.size()) +
-         px(lane_height) * static_cast<float>(step.lanes.size()) + px(6);
+// A CPU thread that does nothing in this range is a line of text. `outermost`: the first of its lane's rows.
+bool is_folded(const StepSlices& step, const SliceRow& outermost, const TimeRange& range) {
+  return !step.lanes[outermost.lane].on_gpu && std::ranges::none_of(outermost.slices, [&](const KeptSlice& slice) {
+    const auto start = static_cast<double>(slice.start_ns);
+    return start < range.to_ns && start + static_cast<double>(slice.duration_ns) > range.from_ns;
+  });
+}
+
+float height_of(const StepSlices& step, const TimeRange& range) {
+  float height = px(6);
+  bool folds = false;
+  for (std::size_t row = 0; row < step.rows.size(); ++row) {
+    if (row == 0 || step.rows[row].lane != step.rows[row - 1].lane) {
+      folds = is_folded(step, step.rows[row], range);
+      height += px(lane_height);
+    }
+    height += folds ? 0 : px(row_height);
+  }
+  return height;
+}
+
+// What the CPU did long before the step's own work begins is mostly waiting; Home shows it.
+TimeRange usual_range(double from_ns, double to_ns) {
+  return {std::max(from_ns, -0.02 * to_ns), to_ns};
 }
 
 }  // namespace
@@ -72,7 +93,8 @@ float Icicle::height(const ShownProfile* before, const ShownProfile& after) {
   for (const ShownProfile* each : {before, &after}) {
     if (!each || !each->slices) continue;
     // A half without much room shows no memory.
-    const float rows = px(title_height) + height_of(*each->slices);
+    const auto from = static_cast<double>(first_ns(*each->slices)), to = static_cast<double>(last_ns(*each->slices));
+    const float rows = px(title_height) + height_of(*each->slices, usual_range(from, to));
     sum += each->slices->memory.empty() ? rows : std::max(rows + px(memory_height), px(160));
   }
   return sum + px(before ? 16 : 8);
@@ -115,8 +137,7 @@ void Icicle::keep_up(const ShownProfile* before, const ShownProfile& after) {
     all_.from_ns = std::min(all_.from_ns, static_cast<double>(first_ns(*half.slices)));
     all_.to_ns = std::max(all_.to_ns, static_cast<double>(last_ns(*half.slices)));
   }
-  // What the CPU did long before the step's own work begins is mostly waiting; Home shows it.
-  shown_ = {std::max(all_.from_ns, -0.02 * all_.to_ns), all_.to_ns};
+  shown_ = usual_range(all_.from_ns, all_.to_ns);
   range_.reset();
 }
 
@@ -136,8 +157,8 @@ void Icicle::draw(const ShownProfile* before, const ShownProfile& after, float h
   const float room = size.y - px(axis_height);
   if (before && before->slices && after.slices) {
     // Each has as much room as its rows need, and at least a third.
-    const float wanted = height_of(*before->slices) + px(title_height);
-    const float other = height_of(*after.slices) + px(title_height);
+    const float wanted = height_of(*before->slices, shown_) + px(title_height);
+    const float other = height_of(*after.slices, shown_) + px(title_height);
     const float share = std::clamp(wanted / (wanted + other), 0.34f, 0.66f);
     const float first = std::floor((room - px(8)) * share);
     middle_ = top + first + px(8);
@@ -245,7 +266,7 @@ void Icicle::draw_half(std::size_t number, const ShownProfile& shown, ImVec2 at,
   const ImVec2 low(at.x, at.y + px(title_height)), high(at.x + size.x, at.y + size.y - strip);
   if (strip > 0) draw_memory(step, ImVec2(low.x, high.y + px(4)), ImVec2(high.x, high.y + strip));
   ui_test_anchors::note(anchor, low.x, low.y, high.x, high.y);
-  half.content = height_of(step);
+  half.content = height_of(step, shown_);
   half.scroll = std::clamp(half.scroll, 0.0f, std::max(0.0f, half.content - (high.y - low.y)));
   draw->PushClipRect(low, high, true);
   const float end =
@@ -287,6 +308,7 @@ void Icicle::draw_rows(std::size_t number, const ShownProfile& shown) {
   ImDrawList* draw = ImGui::GetWindowDrawList();
   half.row_y.resize(step.rows.size());
   float y = low.y - half.scroll;
+  bool folds = false;
   for (std::size_t row = 0; row < step.rows.size(); ++row) {
     if (row == 0 || step.rows[row].lane != step.rows[row - 1].lane) {
       const SliceLane& lane = step.lanes[step.rows[row].lane];
@@ -298,8 +320,10 @@ void Icicle::draw_rows(std::size_t number, const ShownProfile& shown) {
       }
       ImGui::PopFont();
       y += px(lane_height);
+      folds = is_folded(step, step.rows[row], shown_);
     }
     half.row_y[row] = y;
+    if (folds) continue;
     if (y > low.y - px(row_height) && y < high.y) draw_row(number, shown, row, ImVec2(low.x, y), high.x - low.x);
     y += px(row_height);
   }

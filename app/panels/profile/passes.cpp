@@ -11,6 +11,7 @@
 #include "app/desktop/commands/export_commands.h"
 #include "app/desktop/frames/frames.h"
 #include "app/desktop/profile/profile_commands.h"
+#include "app/desktop/profile/profile_state.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/profile/tables.h"
@@ -141,17 +142,19 @@ void draw_exports(const ProfileView& view, const ShownPasses& after, Commands& c
 
 }  // namespace
 
-bool draw_passes(ProfileQuestion& question, const ProfileView& view, Commands& commands) {
+bool draw_passes(ProfileQuestion& question, const ProfileView& view, const Workspace& workspace, Commands& commands) {
+  const bool is_timing = !workspace.profile_state->reading.empty();
+  const bool can_time = !is_timing && !workspace.running() && workspace.read_only.empty();
   if (!view.passes) {
-    constexpr std::array copy{
-        EmptyButton{.label = "Copy the command", .anchor = "profile.passes.copy", .is_main = true}};
+    const std::array time{EmptyButton{
+        .label = "Time the passes", .anchor = "profile.passes.time", .is_main = true, .is_enabled = can_time}};
     if (!view.problem.empty())
       text_sentence(view.problem, Tone::bad);
     else if (empty_state("No passes yet",
-                         "A model's forward and backward pass are timed call by call in a terminal. The table appears "
-                         "here, to be compared with that of another machine.",
-                         copy) == 0)
-      commands.push_back(CopyText{"stepladder profile\n", "The command"});
+                         "Times a GPT-2's forward and backward pass on this machine, call by call, in about a minute. "
+                         "The table appears here, to be compared with that of another machine.",
+                         time) == 0)
+      commands.push_back(TimePasses{});
     mark("profile.passes.empty");
     return false;
   }

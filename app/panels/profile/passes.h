@@ -8,6 +8,6 @@
 namespace stepladder {
 
 // Returns whether the user chose others: `question` names them.
-bool draw_passes(ProfileQuestion& question, const ProfileView& view, Commands& commands);
+bool draw_passes(ProfileQuestion& question, const ProfileView& view, const Workspace& workspace, Commands& commands);
 
 }  // namespace stepladder

@@ -363,7 +363,7 @@ void draw(ProfilePanelState& state, const Workspace& workspace, Commands& comman
   }
   if (subject_of(state, *view) == ProfileSubject::steps) return draw_steps(state, workspace, view, commands);
   draw_progress(workspace, commands);
-  if (draw_passes(state.question, *view, commands)) ask(state, commands);
+  if (draw_passes(state.question, *view, workspace, commands)) ask(state, commands);
 }
 
 nlohmann::json side_json(const ProfileSide& side) {

@@ -104,6 +104,44 @@ TEST(StepEstimate, TakesTheProjectsOwnRunsOfTheRecipe) {
   EXPECT_FALSE(estimate_step(recipe, report, table(), runs).is_measured) << "another machine";
 }
 
+TEST(StepEstimate, TakesRunsOfTheSameModelWithOtherStages) {
+  DeviceReport report;
+  report.cpu_name = "Unheard-of";
+  report.cpu_cores = 2;
+  Recipe recipe;
+  recipe.vocab = 256;
+  const double guess = estimate_step(recipe, report, table(), {}).seconds;
+  Recipe planned = recipe;
+  planned.compile = Compile::max;
+  planned.data = "another.txt";
+  Done done(planned, report, 3000 * guess);
+  done.run.params = parameter_count(planned);
+  const std::vector<MeasuredRun> runs{{&done.run, &done.summary, nullptr}};
+  const StepEstimate step = estimate_step(recipe, report, table(), runs);
+  EXPECT_TRUE(step.is_measured);
+  EXPECT_NEAR(step.seconds, 3 * guess, 1e-9);
+  EXPECT_EQ(basis_text(step), ", by runs of this model with other stages here");
+  planned.data.clear();
+  EXPECT_EQ(estimate_step(planned, report, table(), runs).basis, "1 run of this recipe here") << "on any data";
+}
+
+TEST(Bf16, IsJudgedByThisProjectsRunsBeforeTheProbe) {
+  DeviceReport report;
+  report.cpu_name = "Unheard-of";
+  report.cpu_cores = 2;
+  report.cpu_bf16 = true;
+  Recipe below, with;
+  with.autocast = Autocast::bf16;
+  EXPECT_EQ(why_not_bf16("cpu", report, table(), {}), "whether bf16 pays on this CPU wasn't measured yet");
+  for (const double dt_ms : {20.0, 40.0}) {
+    Done before(below, report, 30), after(with, report, dt_ms);
+    after.run.precision = "bf16";
+    const std::vector<MeasuredRun> runs{{&before.run, &before.summary, nullptr}, {&after.run, &after.summary, nullptr}};
+    EXPECT_EQ(why_not_bf16("cpu", report, table(), runs),
+              dt_ms < 30 ? "" : "0.75 x as fast as the rung below it here, by 1 run of each");
+  }
+}
+
 TEST(SlowerHere, NeedsTwoQuietRunsOfBothAndAClearDifference) {
   DeviceReport report;
   report.cpu_name = "Unheard-of";
