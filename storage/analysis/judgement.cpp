@@ -6,16 +6,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
 #include <string>
 #include <tuple>
 
-#include "storage/analysis/file_grouping.h"
+#include "storage/analysis/counted_runs.h"
 #include "storage/analysis/recipe_facts.h"
+#include "storage/analysis/rung_order.h"
 #include "storage/by_enum.h"
 #include "storage/wording.h"
 
@@ -136,109 +135,11 @@ void doubt_units(const Subject& base, const RungJudgement& base_rung, const Subj
   add_flag(rung, doubt_unit(factor_over(base_rung, rung)));
 }
 
-// The subject without the repeats that others disturbed, unless none remains: measuring again on a quiet machine is the
-// remedy.
-Subject without_disturbed(Subject subject) {
-  const auto is_out = [](const MeasuredRun& run) { return is_disturbed(*run.summary); };
-  const bool any_quiet = !std::ranges::all_of(subject.runs, is_out);
-  std::erase_if(subject.siblings, is_out);
-  if (any_quiet) std::erase_if(subject.runs, is_out);
-  return subject;
-}
-
-// Whether its log just ends. The times of its steps are as good as any; its loss is one of an earlier step.
-bool is_cut_log(const MeasuredRun& run) {
-  constexpr std::int64_t fewest = 8;
-  const Summary& of = *run.summary;
-  return run.run->status == RunStatus::interrupted && !was_cut_short(*run.run) &&
-         of.steps - of.warmup_steps - of.untimed_steps >= fewest;
-}
-
-// Whether a repeat was stopped or has not ended. One whose loss became NaN or infinite counts all the same, since it
-// shows that the rung can diverge.
-bool is_unfinished(const MeasuredRun& run) {
-  return run.run->status != RunStatus::finished && !is_cut_log(run) && run.summary->nonfinite_steps == 0;
-}
-
-// The subject without the repeats that didn't finish, if one did: they have fewer steps, or none.
-Subject without_unfinished(Subject subject) {
-  const bool any_finished = !std::ranges::all_of(subject.runs, is_unfinished);
-  if (any_finished) std::erase_if(subject.runs, is_unfinished);
-  return subject;
-}
-
-// Whether two imported runs have the same figures to the last digit: they are one run, copied.
-bool are_copies(const MeasuredRun& a, const MeasuredRun& b) {
-  if (a.run->source != "import" || b.run->source != "import" || a.summary->steps == 0) return false;
-  const auto figures = [](const Summary& of) {
-    return std::array{of.loss_first, of.loss_last, of.loss_min,  of.val_loss_last, of.dt_ms_median, of.dt_ms_p25,
-                      of.dt_ms_p75,  of.dt_ms_p5,  of.dt_ms_p95, of.drift,         of.tokens_per_s, of.wall_ms_median};
-  };
-  const auto is_equal = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
-  return a.summary->steps == b.summary->steps && a.summary->last_step == b.summary->last_step &&
-         std::ranges::equal(figures(*a.summary), figures(*b.summary), is_equal);
-}
-
-// The subject with one run of each that was copied.
-Subject without_copies(Subject subject) {
-  std::vector<MeasuredRun> seen;
-  const auto is_copy = [&](const MeasuredRun& run) {
-    if (std::ranges::any_of(seen, [&](const MeasuredRun& other) { return are_copies(run, other); })) return true;
-    seen.push_back(run);
-    return false;
-  };
-  std::erase_if(subject.runs, is_copy);
-  std::erase_if(subject.siblings, is_copy);
-  return subject;
-}
-
 // Says why a rung of copies isn't repeated.
 void note_copies(std::size_t copies, RungJudgement& rung) {
   for (Flag& flag : rung.flags)
     if (copies > 0 && flag.id == FlagId::not_repeated)
       flag.why += fmt::format(" {} runs have the same figures to the last digit, so they count as one.", copies + 1);
-}
-
-// Counts the finished repeats and cut logs or, if there are none, all of them.
-int count_repeats(const Subject& subject) {
-  const auto finished = std::ranges::count_if(subject.runs,
-                                              [](const MeasuredRun& run) {
-                                                return run.run->status == RunStatus::finished || is_cut_log(run);
-                                              }) +
-                        std::ssize(subject.siblings);
-  return static_cast<int>(finished > 0 ? finished : std::ssize(subject.runs));
-}
-
-// The subjects with the runs that count.
-struct Counted {
-  std::vector<Subject> subjects;
-  std::vector<int> repeats;      // of each, also the disturbed ones
-  std::vector<RunCount> counts;  // of its `runs`
-  std::vector<std::size_t> copies;
-};
-
-Counted count_runs(std::span<const Subject> all_subjects) {
-  Counted counted;
-  const auto runs_in = [](const Subject& subject) { return static_cast<int>(subject.runs.size()); };
-  const auto all_in = [](const Subject& subject) { return subject.runs.size() + subject.siblings.size(); };
-  for (const Subject& subject : all_subjects) {
-    const Subject with_copies = without_unfinished(subject);
-    const Subject finished = without_copies(with_copies);
-    counted.copies.push_back(all_in(with_copies) - all_in(finished));
-    counted.repeats.push_back(count_repeats(finished));
-    const Subject& quiet = counted.subjects.emplace_back(without_disturbed(finished));
-    const int left_out = runs_in(subject) - runs_in(with_copies);
-    const auto to_come = static_cast<int>(std::ranges::count_if(subject.runs, [&](const MeasuredRun& run) {
-      return left_out > 0 && is_unfinished(run) && !is_over(run.run->status);
-    }));
-    counted.counts.push_back({.all = runs_in(subject),
-                              .to_come = to_come,
-                              .unfinished = left_out - to_come,
-                              .copies = runs_in(with_copies) - runs_in(finished),
-                              .disturbed = runs_in(finished) - runs_in(quiet),
-                              .all_busy = is_disturbed(*quiet.runs.front().summary)});
-  }
-  return counted;
 }
 
 // The looks of the verification that repeated both sides, at their medians; none if no one did.
@@ -401,80 +302,6 @@ LossParity rung_parity(const Subject& against, const Subject& subject, const Run
           .at_step = lost->summary->first_nonfinite_step};
 }
 
-using RecipeValues = std::map<std::string, std::string>;
-
-const Run& run_of(const Subject& subject) {
-  return *subject.runs.front().run;
-}
-
-// The values that a rung is named after if it sets nothing else: lr and batch of "lr=3e-4:batch=8".
-std::set<std::string> values_named_by(const std::string& stage) {
-  std::set<std::string> names;
-  for (std::size_t at = 0; at <= stage.size();) {
-    const std::size_t end = std::min(stage.find(':', at), stage.size());
-    const std::string part = stage.substr(at, end - at);
-    if (part.find('=') == std::string::npos) return {};
-    if (const std::string name = part.substr(0, part.find('=')); name != "seed") names.insert(name);
-    at = end + 1;
-  }
-  return names;
-}
-
-// Whether each rung but the first sets the same values and nothing else.
-bool is_sweep(std::span<const Subject> subjects) {
-  std::vector<const Run*> runs;
-  for (const Subject& subject : subjects) runs.push_back(&run_of(subject));
-  if (runs.size() > 1 && !swept_settings(runs).empty()) return true;
-  const std::set<std::string> names = values_named_by(run_of(subjects.back()).stage);
-  return !names.empty() && std::all_of(subjects.begin() + 1, subjects.end(), [&](const Subject& subject) {
-    return values_named_by(run_of(subject).stage) == names;
-  });
-}
-
-RecipeValues changes_of(const RecipeValues& recipe, const RecipeValues& first) {
-  RecipeValues changes;
-  for (const auto& [name, value] : recipe) {
-    const auto before = first.find(name);
-    if (!differs_between_repeats(name) && (before == first.end() || before->second != value)) changes[name] = value;
-  }
-  return changes;
-}
-
-// Whether a rung with these changes stands on one below with those: it changes all of that one's values, and has kept
-// one of them. A single value that both change is a further step (compile, then compile-max), though each may have been
-// trained alone: the reading that claims less.
-bool keeps(const RecipeValues& changes, const RecipeValues& below) {
-  if (below.empty()) return true;
-  bool any_is_kept = false;
-  for (const auto& [name, value] : below) {
-    const auto own = changes.find(name);
-    if (own == changes.end()) return false;
-    any_is_kept = any_is_kept || own->second == value;
-  }
-  return any_is_kept || changes.size() == 1;
-}
-
-// The places of the rungs that each one stands on by their recipes (judge_rungs says how that is found).
-std::vector<std::size_t> inferred_places_below(std::span<const Subject> subjects, std::size_t baseline) {
-  std::vector<std::size_t> places(subjects.size(), baseline);
-  if (subjects.size() < 2 || is_sweep(subjects)) return places;
-  const bool is_ours = run_of(subjects.front()).source == "launched";
-  const bool is_one_file = std::ranges::all_of(subjects, [&](const Subject& subject) {
-    return run_of(subject).source_path == run_of(subjects.front()).source_path;
-  });
-  if (!is_ours && !is_one_file) return places;
-  const RecipeValues first = recipe_values(run_of(subjects.front()));
-  std::vector<RecipeValues> changes;
-  for (const Subject& subject : subjects) changes.push_back(changes_of(recipe_values(run_of(subject)), first));
-  for (std::size_t i = 1; i < subjects.size(); ++i) {
-    places[i] = i - 1;
-    while (places[i] > 0 && !keeps(changes[i], changes[places[i]])) --places[i];
-    if (places[i] == 0) places[i] = baseline;
-  }
-  places.front() = baseline;
-  return places;
-}
-
 }  // namespace
 
 std::string_view to_string(RungAnswer answer) {
@@ -528,18 +355,41 @@ const Run& reference_of(std::span<const Run* const> runs) {
   return finished == runs.end() ? *runs.front() : **finished;
 }
 
-const Run& baseline_of(std::span<const std::pair<const Run*, const Summary*>> runs) {
+namespace {
+
+// The repeats of the lowest rung that finished undisturbed, else all of them; in order.
+std::vector<RunWithSummary> baseline_repeats(std::span<const RunWithSummary> runs) {
   int lowest = runs.front().first->rung;
   for (const auto& [run, summary] : runs) lowest = std::min(lowest, run->rung);
-  std::vector<const Run*> repeats, undisturbed;
-  for (const auto& [run, summary] : runs) {
-    if (run->rung != lowest) continue;
-    repeats.push_back(run);
-    if (run->status == RunStatus::finished && !is_disturbed(*summary)) undisturbed.push_back(run);
+  std::vector<RunWithSummary> repeats, undisturbed;
+  for (const RunWithSummary& each : runs) {
+    if (each.first->rung != lowest) continue;
+    repeats.push_back(each);
+    if (each.first->status == RunStatus::finished && !is_disturbed(*each.second)) undisturbed.push_back(each);
   }
-  std::vector<const Run*>& all = undisturbed.empty() ? repeats : undisturbed;
-  std::ranges::stable_sort(all, {}, &Run::repeat);
-  return reference_of(all);
+  std::vector<RunWithSummary>& all = undisturbed.empty() ? repeats : undisturbed;
+  std::ranges::stable_sort(all, {}, [](const RunWithSummary& each) { return each.first->repeat; });
+  return all;
+}
+
+}  // namespace
+
+const Run& baseline_of(std::span<const RunWithSummary> runs) {
+  std::vector<const Run*> repeats;
+  for (const auto& [run, summary] : baseline_repeats(runs)) repeats.push_back(run);
+  return reference_of(repeats);
+}
+
+Summary baseline_speed(std::span<const RunWithSummary> runs) {
+  std::vector<double> tokens_per_s, dt_ms;
+  for (const auto& [run, summary] : baseline_repeats(runs)) {
+    if (!is_missing(summary->tokens_per_s)) tokens_per_s.push_back(summary->tokens_per_s);
+    if (!is_missing(summary->dt_ms_median)) dt_ms.push_back(summary->dt_ms_median);
+  }
+  Summary speed;
+  speed.tokens_per_s = median_of(std::move(tokens_per_s));
+  speed.dt_ms_median = median_of(std::move(dt_ms));
+  return speed;
 }
 
 Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged) {

@@ -165,9 +165,14 @@ double factor_over(const RungJudgement& base, const RungJudgement& rung);
 // repeat; at least one.
 const Run& reference_of(std::span<const Run* const> runs);
 
-// The run that the factors of single runs of a ladder are relative to: the first repeat of its lowest rung that
-// finished undisturbed, else reference_of that rung. `runs`: of one ladder, at least one.
-const Run& baseline_of(std::span<const std::pair<const Run*, const Summary*>> runs);
+// The run that single runs of a ladder are compared with: the first repeat of its lowest rung that finished
+// undisturbed, else reference_of that rung. `runs`: of one ladder, at least one.
+using RunWithSummary = std::pair<const Run*, const Summary*>;
+const Run& baseline_of(std::span<const RunWithSummary> runs);
+
+// The speed that their factors are relative to, as a ladder's are: the medians of those repeats. It has `tokens_per_s`
+// and `dt_ms_median` alone.
+Summary baseline_speed(std::span<const RunWithSummary> runs);
 
 // The sample behind a run's figure (`averaged` is 1) or behind the median of its repeats. The run may be one of
 // `repeats`.
