@@ -41,16 +41,12 @@ std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs) {
 namespace {
 
 std::map<RunId, double> factors_of(const std::vector<RunAndSummary>& all) {
-  std::map<LadderId, std::vector<std::pair<const Run*, const Summary*>>> ladders;
-  std::map<RunId, const Summary*> summaries;
-  for (const RunAndSummary& each : all) {
-    if (!each.run.ladder) continue;
-    ladders[*each.run.ladder].emplace_back(&each.run, &each.summary);
-    summaries[each.run.id] = &each.summary;
-  }
+  std::map<LadderId, std::vector<RunWithSummary>> ladders;
+  for (const RunAndSummary& each : all)
+    if (each.run.ladder) ladders[*each.run.ladder].emplace_back(&each.run, &each.summary);
   std::map<RunId, double> factors;
   for (const auto& [ladder, runs] : ladders) {
-    const Summary& base = *summaries[baseline_of(runs).id];
+    const Summary base = baseline_speed(runs);
     for (const auto& [run, summary] : runs) factors[run->id] = speedup(base, *summary);
   }
   return factors;

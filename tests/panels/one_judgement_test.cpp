@@ -430,6 +430,22 @@ TEST(OneJudgementCases, TheNaNIsNotInTheExcerpt) {
   EXPECT_EQ(store.summary(*store.run(run)).nonfinite_steps, 1);
 }
 
+TEST(OneJudgementCases, AFactorInHistoryIsAgainstTheMedianOfTheBaseline) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "one"});
+  const RunId slow = add_run(store, ladder, {.rung = 0, .dt_ms = 100}, 0);
+  add_run(store, ladder, {.rung = 0, .dt_ms = 50}, 1);
+  const RunId faster = add_run(store, ladder, {.rung = 1, .dt_ms = 50}, 0);
+  Workspace workspace;
+  workspace.load(store);
+  const auto factor = [&](RunId run, RunId chosen) {
+    return cell_value("factor", *workspace.find(run), {&workspace, chosen});
+  };
+  EXPECT_NEAR(factor(faster, 0), 4.0 / 3, 0.02);
+  EXPECT_NEAR(factor(slow, 0), 2.0 / 3, 0.02);
+  EXPECT_NEAR(factor(faster, slow), 2, 0.03) << "as the user chose";
+}
+
 // Compare begins with the run that History's factors are relative to.
 TEST(OneJudgementCases, TheBaselineOfAComparisonIsNotADisturbedRepeat) {
   RunStore store = RunStore::in_memory();

@@ -91,14 +91,28 @@ std::string mfu_percent(double share) {
 
 }  // namespace
 
+namespace {
+
+std::vector<RunWithSummary> ladder_of(const RunEntry& entry, const Workspace& workspace) {
+  std::vector<RunWithSummary> ladder;
+  if (!entry.run.ladder) return ladder;
+  for (const RunEntry* run : workspace.runs_of(*entry.run.ladder)) ladder.emplace_back(&run->run, &run->summary);
+  return ladder;
+}
+
+double factor_of(const RunEntry& entry, const ColumnContext& context) {
+  if (const RunEntry* chosen = context.workspace->find(context.baseline))
+    return speedup(chosen->summary, entry.summary);
+  const std::vector<RunWithSummary> ladder = ladder_of(entry, *context.workspace);
+  return ladder.empty() ? missing : speedup(baseline_speed(ladder), entry.summary);
+}
+
+}  // namespace
+
 const RunEntry* baseline_of(const RunEntry& entry, const ColumnContext& context) {
   if (const RunEntry* chosen = context.workspace->find(context.baseline)) return chosen;
-  if (!entry.run.ladder) return nullptr;
-  const std::vector<const RunEntry*> runs = context.workspace->runs_of(*entry.run.ladder);
-  if (runs.empty()) return nullptr;
-  std::vector<std::pair<const Run*, const Summary*>> ladder;
-  for (const RunEntry* run : runs) ladder.emplace_back(&run->run, &run->summary);
-  return context.workspace->find(baseline_of(ladder).id);
+  const std::vector<RunWithSummary> ladder = ladder_of(entry, *context.workspace);
+  return ladder.empty() ? nullptr : context.workspace->find(baseline_of(ladder).id);
 }
 
 RunId baseline_among(const std::vector<const RunEntry*>& runs, RunId chosen, const Workspace& workspace) {
@@ -180,10 +194,10 @@ std::vector<RunColumn> recipe_columns(const Workspace& workspace) {
 double cell_value(const std::string& column, const RunEntry& entry, const ColumnContext& context) {
   for (const NumberColumn& number : numbers)
     if (column == number.id) return number.value(entry);
-  if (column == "factor" || column == "loss_gap") {
+  if (column == "factor") return factor_of(entry, context);
+  if (column == "loss_gap") {
     const RunEntry* base = baseline_of(entry, context);
     if (!base) return missing;
-    if (column == "factor") return speedup(base->summary, entry.summary);
     const double gap = entry.summary.loss_last - base->summary.loss_last;
     return is_missing(entry.summary.loss_last) || is_missing(base->summary.loss_last) ? missing : gap;
   }
@@ -198,8 +212,10 @@ std::string cell_text(const std::string& column, const RunEntry& entry, const Co
   for (const NumberColumn& number : numbers)
     if (column == number.id) return number.text(number.value(entry));
   if (column == "name") return run.name;
-  if (column == "factor")
-    return baseline_of(entry, context) == &entry ? "1 x" : factor_text(cell_value(column, entry, context));
+  if (column == "factor") {
+    const double factor = factor_of(entry, context);
+    return factor == 1 ? "1 x" : factor_text(factor);
+  }
   if (column == "loss_gap") return signed_loss(cell_value(column, entry, context));
   if (column == "mfu") {
     const RunUtilisation use = assumed_utilisation_of(run, entry.summary, context.workspace->hardware);

@@ -97,7 +97,8 @@ std::string doubt_about(HistoryRows& list, const RunColumn& column, const RunEnt
   return own.why.empty() && !of_base.why.empty() ? "Its baseline is " + std::string(to_string(of_base.trust)) : own.why;
 }
 
-std::string over_text(const RunEntry& base) {
+std::string over_text(const RunEntry& base, const RunColumn& column, const ColumnContext& context) {
+  if (column.id == "factor" && context.baseline == 0) return "Against the median of its ladder's baseline";
   return "Against run " + std::to_string(base.run.id) + ", " + base.run.name;
 }
 
@@ -118,10 +119,11 @@ void draw_number(HistoryRows& list, const RunColumn& column, const RunEntry& ent
   const std::string shown = cut_to(text, room, Cut::middle);  // a setting's value may be a word
   text_right(shown, ImGui::GetCursorPosX() + room, nullptr, 0, is_quiet ? &palette().quiet : &palette().text);
   if (shown != text) ImGui::SetItemTooltip("%s", text.c_str());
-  if (base && base != &entry && doubt.empty()) ImGui::SetItemTooltip("%s", over_text(*base).c_str());
+  if (base && base != &entry && doubt.empty()) ImGui::SetItemTooltip("%s", over_text(*base, column, context).c_str());
   if (doubt.empty()) return;
-  wrapped_tooltip(
-      (base && base != &entry ? over_text(*base) + ". " : "") + doubt + ". The Run view shows the arithmetic.", 320);
+  wrapped_tooltip((base && base != &entry ? over_text(*base, column, context) + ". " : "") + doubt +
+                      ". The Run view shows the arithmetic.",
+                  320);
   mark("history.doubted." + std::to_string(entry.run.id) + "." + column.id);
 }
 
