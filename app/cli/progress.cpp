@@ -142,21 +142,23 @@ bool follow(Session& session, const std::vector<RunId>& runs) {
   std::vector<RunEnded> unshown;   // ends that may not be stored yet
   std::set<RunId> saved, unsaved;  // runs with a checkpoint, and with one that could not be saved
   Session::Position posted;        // with the ends of `unshown`
-  std::size_t ended = 0;
+  // A round of short runs begins while the one before is followed, so some may have ended already.
+  std::set<RunId> awaited(runs.begin(), runs.end());
+  std::erase_if(awaited, [&](RunId run) { return session.has_ended(run); });
   bool stopping = false;
-  while (ended < runs.size() || !unshown.empty()) {
+  while (!awaited.empty() || !unshown.empty()) {
     for (const RunEvent& event : session.wait_and_drain(std::chrono::milliseconds(100))) {
       if (const auto* checkpoint = std::get_if<CheckpointSaved>(&event))
         (checkpoint->error.empty() ? saved : unsaved).insert(checkpoint->run);
       if (const auto* end = std::get_if<RunEnded>(&event)) {
         unshown.push_back(*end);
+        awaited.erase(end->run);
         posted = session.posted();
       } else {
         progress.show(event);
       }
     }
     if (!unshown.empty() && session.flush(std::chrono::milliseconds(100), posted)) {
-      ended += unshown.size();
       for (const RunEnded& end : std::exchange(unshown, {})) progress.show(as_stored(session, end));
     }
     const Unstored unstored = session.unstored();
@@ -164,8 +166,7 @@ bool follow(Session& session, const std::vector<RunId>& runs) {
     progress.show_journal_trouble(session.journal_trouble());
     if (interrupted() && !stopping) {
       stopping = true;
-      const bool nothing_trains = ended + unshown.size() == runs.size();
-      if (nothing_trains && !unshown.empty()) leave(session, unstored);
+      if (awaited.empty() && !unshown.empty()) leave(session, unstored);
       session.stop_all();
     }
     suspension.look();

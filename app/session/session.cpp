@@ -558,6 +558,8 @@ std::vector<RunEvent> Session::wait_and_drain(std::chrono::milliseconds patience
 // Runs that ended are judged from the database, so this waits, without blocking, until the writer has written them.
 void Session::advance_confirmation(const std::vector<RunEvent>& events) {
   owner_.check();
+  for (const RunEvent& event : events)
+    if (const auto* end = std::get_if<RunEnded>(&event)) ended_.insert(end->run);
   if (!confirmation_ || !confirmation_->is_open()) return;
   // A machine that did not become quiet once won't be waited for again: the runs in turns see the same disturbance.
   if (waits_for_quiet_ && engine_.gave_up_quiet()) start_anyway();
@@ -573,6 +575,7 @@ void Session::submit(RunId run, const Recipe& recipe, QuietPatience quiet_patien
                      const std::filesystem::path& start_from) {
   owner_.check();
   stops_ = false;
+  ended_.erase(run);
   engine_.submit({.run = run,
                   .recipe = recipe,
                   .checkpoints = {.owner = owner_of_checkpoints(store_.existing_run(run)),

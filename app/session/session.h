@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -141,6 +142,8 @@ class Session {
   // step. Reads the steps of runs that ended, for an open question. Never throws.
   std::vector<RunEvent> drain();
   std::vector<RunEvent> wait_and_drain(std::chrono::milliseconds patience);
+  // Whether its end was among the events of an earlier call, which nobody gets again.
+  bool has_ended(RunId run) const { return ended_.contains(run); }
 
   // Blocks until every event so far is in the database and in the runs' journals, or `patience` is over; returns
   // whether they are.
@@ -194,6 +197,7 @@ class Session {
   std::optional<RunJournals> journals_;
   LaunchedRuns launched_ GUARDED_BY(owner_);
   std::atomic<bool> stops_ = false;  // somebody waits for a run to end
+  std::set<RunId> ended_;            // whose ends were drained
   Engine engine_;      // its thread ends before the recorder does, which writes the last events (see ~Session)
   Recorder recorder_;  // calls the engine from the writer thread, so the engine object outlives it
 };
