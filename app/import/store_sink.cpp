@@ -238,14 +238,11 @@ bool StoreSink::write_next() {
     store_->append_steps(runs_[static_cast<std::size_t>(rest.front().run)].id, piece);
     written_steps_ += piece.size();
   } else if (written_machine_ < machine_.size()) {
-    std::vector<RunEvent> events;
-    const std::size_t end = std::min(machine_.size(), written_machine_ + std::size_t{steps_in_a_piece});
-    for (; written_machine_ < end; ++written_machine_) {
-      SystemMetrics sample = machine_[written_machine_];
-      sample.run = runs_[static_cast<std::size_t>(sample.run)].id;
-      events.emplace_back(std::move(sample));
-    }
-    store_->apply(events);
+    const auto piece = std::span(machine_).subspan(
+        written_machine_, std::min(machine_.size() - written_machine_, std::size_t{steps_in_a_piece}));
+    for (SystemMetrics& sample : piece) sample.run = runs_[static_cast<std::size_t>(sample.run)].id;
+    store_->recordings().keep_system_metrics(piece);
+    written_machine_ += piece.size();
   } else if (!metrics_.empty()) {  // after the steps, whose times they share
     write_next_points();
   } else if (!changed_.empty()) {

@@ -16,6 +16,10 @@ std::vector<SystemMetrics> Recordings::system_metrics(RunId id) {
   return read_system_metrics(database_, id);
 }
 
+void Recordings::keep_system_metrics(std::span<const SystemMetrics> samples) {
+  for (const SystemMetrics& sample : samples) insert_system_metrics(database_, sample);
+}
+
 std::string Recordings::console(RunId id, std::size_t most) {
   Statement rows(database_, "SELECT text FROM console WHERE run_id = ? ORDER BY part DESC", id);
   std::vector<std::string> parts;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ class Recordings {
   Recordings(Database& database, TraceStore& traces) : database_(database), traces_(traces) {}
 
   std::vector<SystemMetrics> system_metrics(RunId id);  // in the order of time
-  std::vector<TextSample> samples(RunId id);            // in the order of steps
+  void keep_system_metrics(std::span<const SystemMetrics> samples);
+  std::vector<TextSample> samples(RunId id);  // in the order of steps
   // The output of a watched program: the last `most` bytes, and up to a piece more.
   std::string console(RunId id, std::size_t most = 1 << 20);
   // The most expensive operator first. Of a run whose operators weren't timed here: that of the newest trace attached

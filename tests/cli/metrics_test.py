@@ -42,11 +42,11 @@ class Metrics(unittest.TestCase):
         self.assertEqual(self.place.json("show", 1)["steps"], 4)
 
     def test_a_loss_of_other_data_is_no_better_loss(self):
-        for name, data, loss in (("a", "owt", 5), ("b", "owt", 4), ("c", "tiny", 4)):
+        for name, data, slope in (("a", "owt", 100), ("b", "owt", 30), ("c", "tiny", 30)):
             folder = self.place.path / name
             folder.mkdir()
             for seed in (1, 2, 3):
-                rows = [f"step {i} | loss {loss - i / 100 + seed / 1000 + i % 3 / 500:.4f} | dt {50 + i % 3}ms" for i in range(1, 31)]
+                rows = [f"step {i} | loss {5 - i / slope + seed / 1000 + i % 3 / 500:.4f} | dt {50 + i % 3}ms" for i in range(1, 31)]
                 (folder / f"{seed}.log").write_text(f"dataset = {data}\nseed = {seed}\n" + "\n".join(rows) + "\n")
             self.place.json("import", folder)
         same, other = self.place.json("compare", "1", "4", "7", "--metric", "loss", "--lower")["metric"]["runs"][1:]

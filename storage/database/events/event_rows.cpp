@@ -29,8 +29,8 @@ Change change_of(Database& database, RunId run, const std::optional<ProcessIdent
   Change change;
   Statement row(database,
                 "SELECT status IN ('queued', 'running'), owner_pid, owner_start, owner_boot FROM runs WHERE id = ? AND "
-                "hidden <> ?",
-                run, static_cast<int>(Hidden::being_deleted));
+                "hidden = 0",
+                run);
   if (!row.step()) return change;
   change.is_there =
       !left_by || (row.integer(1) == left_by->pid && row.integer(2) == left_by->start && row.text(3) == left_by->boot);
