@@ -72,8 +72,8 @@ std::string why_not(const Stage& stage, const Recipe& recipe, const Run& about, 
   return why_not_bf16(about.device, *question.device, question.hardware, finished_runs(question.runs));
 }
 
-// "Stages that shorten matrix products: Planned step (1.57 x (real)); bf16 autocast (not proposed here).": of the most
-// expensive kind of work, with what each has bought.
+// "Most time goes to matrix products, which these stages shorten: Planned step (1.57 x (real)); bf16 autocast (not
+// proposed here).": of the most expensive kind of work, with what each has bought.
 std::string levers_text(const AdviceView& view, const Recipe& recipe, const Run& about, const Question& question) {
   if (view.times.profile.steps == 0) return "";
   const std::array<KindTimes, 1> times{KindTimes(view.times.profile)};
@@ -93,7 +93,8 @@ std::string levers_text(const AdviceView& view, const Recipe& recipe, const Run&
     levers += (levers.empty() ? "" : "; ") + stage.title + " (" + state + ")";
   }
   const std::string name(to_string(kind));
-  return levers.empty() ? "No stage shortens " + name + "." : "Stages that shorten " + name + ": " + levers + ".";
+  return levers.empty() ? "Most time goes to " + name + ", which no stage shortens."
+                        : "Most time goes to " + name + ", which these stages shorten: " + levers + ".";
 }
 
 // Of a run that was launched here, since only its recipe can be launched with one stage more.

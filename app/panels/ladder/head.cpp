@@ -157,7 +157,7 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
   std::string line;
   for (const SkippedRung& rung : left_out->second)
     line += (line.empty() ? "Left out: " : "; ") + rung.stage + ", " + rung.reason.worded(label_of);
-  text_cut(in_print(line), right - ImGui::GetCursorPosX(), palette().warning, fonts().regular, small_size);
+  text_cut(in_print(line), right - ImGui::GetCursorPosX(), palette().quiet, fonts().regular, small_size);
   mark("ladder.left_out");
 }
 

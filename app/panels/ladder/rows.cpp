@@ -391,9 +391,9 @@ void truth_pill(const LadderRung& rung) {
   if (rung.summary.steps == 0) return;
   switch (rung.first.sync) {
     case Sync::event:
-      return pill("events, synchronised", Tone::good);
+      return pill("events, synchronised", Tone::neutral);
     case Sync::device:
-      return pill("synchronised", Tone::good);
+      return pill("synchronised", Tone::neutral);
     case Sync::none:
       return pill("not synchronised", Tone::bad);
     case Sync::unknown:
