@@ -3,6 +3,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -273,8 +274,15 @@ bool is_new_project(const Workspace& workspace) {
                      [](const RunEntry& entry) { return entry.run.source == "example"; });
 }
 
-void start_here(const Workspace& workspace, Commands& commands, const std::string& empty) {
+void start_here(const Workspace& workspace, Commands& commands, const std::string& empty, const std::string& if_runs) {
   if (empty.empty()) return draw_example_strip(commands);
+  if (!if_runs.empty() && !has_only_examples(workspace)) {
+    constexpr std::array<EmptyButton, 2> buttons{
+        {{"Launch a ladder", "start.launch", true}, {"Open History", "start.history"}}};
+    const int pressed = empty_state(if_runs, "Launch a ladder to see it here, or open History for the runs.", buttons);
+    if (pressed >= 0) commands.push_back(ShowPanel{pressed == 0 ? "launch" : "history"});
+    return;
+  }
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(12);
   const float all = std::min(room.x, px(1180));

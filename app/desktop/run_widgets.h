@@ -34,7 +34,8 @@ bool is_new_project(const Workspace& workspace);
 
 // What the program is for, three ways in and examples. `empty`: what a view that has nothing to show says, which makes
 // this all of its content; without it one line above an example.
-void start_here(const Workspace& workspace, Commands& commands, const std::string& empty = {});
+void start_here(const Workspace& workspace, Commands& commands, const std::string& empty = {},
+                const std::string& if_runs = {});
 
 // Buttons that open the examples, beside each other or beneath.
 void example_buttons(Commands& commands);

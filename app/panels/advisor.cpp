@@ -180,8 +180,14 @@ std::string why_text(const AdviceView& advice, const RunEntry& about) {
 
 // What the change would buy, as one sentence.
 std::string next_text(const Workspace& workspace, const Advice* next, const RunEntry& about) {
-  if (!next)
-    return is_ours(about) ? "Nothing is left to try here." : "This log doesn't say what a next rung would buy.";
+  if (!next || next->kind == AdviceKind::certainty) {
+    if (is_ours(about))
+      return std::string("Nothing is left to try here") + (next ? "; a repeat would show how sure it is." : ".");
+    return std::string("What a next rung would buy isn't known: this log doesn't say.") +
+           (about.run.ladder              ? " Measure its stages here to find out."
+            : workspace.advice->has_trace ? ""
+                                          : " A trace of the run would say more.");
+  }
   if (next->kind == AdviceKind::trust && next->change != Change::none)
     return next->title + ": until then no number of this run can be believed.";
   if (is_loss(next->gain)) return next->title + " costs here: " + gain_words(next->gain) + ".";
@@ -189,7 +195,6 @@ std::string next_text(const Workspace& workspace, const Advice* next, const RunE
     return "Next: " + next->title + ", " + gain_words(next->gain) + "." + seen_text(workspace, *next, about);
   if (next->gain.answer == RungAnswer::impossible) return next->title + ": what the next one would buy isn't known.";
   if (next->gain.answer == RungAnswer::cannot_tell) return next->title + " was tried, and its ladder can't tell.";
-  if (next->kind == AdviceKind::certainty) return "Nothing is left to try here; a repeat would show how sure it is.";
   if (next->kind == AdviceKind::trust) return next->title + ", and so is what follows from its numbers.";
   if (next->kind == AdviceKind::stability) return next->title + " first.";
   return "What " + next->title + " would buy isn't known." + seen_text(workspace, *next, about);

@@ -11,20 +11,27 @@
 namespace stepladder {
 
 // The longest beginning, up to the end of a word, that at least `least` names have before more text; empty without one.
-// A - or _ ends a word if a letter follows it: "1e-4" is one.
+// A - or _ ends a word if a letter follows it, "1e-4" being one, and if those names don't share the next part as well:
+// "Speed-up-1" and "Speed-up-2" are whole.
 inline std::string common_beginning(std::span<const std::string> names, std::size_t least) {
+  const auto is_shared = [&](std::string_view beginning) {
+    return static_cast<std::size_t>(std::ranges::count_if(names, [&](const std::string& other) {
+             return other.size() > beginning.size() && other.starts_with(beginning);
+           })) >= least;
+  };
+  const auto is_of_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
   std::string longest;
-  for (const std::string& name : names) {
+  for (const std::string_view name : names) {
     for (std::size_t end = name.size(); end > longest.size() + 1; --end) {
-      const char last = name[end - 1];
-      const bool ends_slug =
-          (last == '-' || last == '_') && end < name.size() && std::isalpha(static_cast<unsigned char>(name[end])) != 0;
-      if (!ends_slug && std::string_view(" :/").find(last) == std::string_view::npos) continue;
-      const std::string_view beginning = std::string_view(name).substr(0, end);
-      const auto sharing = static_cast<std::size_t>(std::ranges::count_if(
-          names, [&](const std::string& other) { return other.size() > end && other.starts_with(beginning); }));
-      if (sharing < least) continue;
-      longest = beginning;
+      if (std::string_view("-_").find(name[end - 1]) != std::string_view::npos) {
+        if (end == name.size() || std::isalpha(static_cast<unsigned char>(name[end])) == 0) continue;
+        const auto part = std::ranges::find_if_not(name.substr(end), is_of_word) - name.begin();
+        if (is_shared(name.substr(0, static_cast<std::size_t>(part) + 1))) continue;
+      } else if (std::string_view(" :/").find(name[end - 1]) == std::string_view::npos) {
+        continue;
+      }
+      if (!is_shared(name.substr(0, end))) continue;
+      longest = name.substr(0, end);
       break;
     }
   }

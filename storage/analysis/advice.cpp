@@ -459,11 +459,11 @@ class Advisor {
     if (run_.source == "launched" || !run_.ladder) return;
     int impossible = 0;
     for (const auto& [place, rung] : judged(*run_.ladder)) {
-      if (place <= run_.rung || is_missing(rung.own_step.factor)) continue;
+      if (place <= run_.rung) continue;
       const Run& on = *rung.runs.front();
       ExpectedGain gain = answer_of(rung);
       impossible += gain.answer == RungAnswer::impossible ? 1 : 0;
-      if (gain.answer == RungAnswer::impossible) continue;
+      if (gain.answer == RungAnswer::impossible || is_missing(rung.own_step.factor)) continue;
       gain.from = fmt::format("rung {} of its own log", rung.rung);
       add({.kind = gain.known() && gain.high >= 1 ? AdviceKind::speed : AdviceKind::open,
            .stage = known_stage(on, stages_),

@@ -31,6 +31,7 @@ TEST(Settings, AreReadInAnySpelling) {
   EXPECT_EQ(settings_of("{'opt': {'lr': 0.1, 'betas': [0.9, 0.95]}, 'n': 2}"),
             "opt.lr=0.1, opt.betas=[0.9, 0.95], n=2");
   EXPECT_EQ(settings_of("name = 'a #1'  # one"), "name=a #1");
+  EXPECT_EQ(settings_of("model=nano max_norm=inf data=infill"), "model=nano, max_norm=inf, data=infill");
   EXPECT_EQ(settings_of("| learning rate (LR)    | 0.0006 |"), "learning rate=0.0006");
   EXPECT_EQ(settings_of("| LR scheduler          | cosine |"), "LR scheduler=cosine");
   EXPECT_EQ(settings_of("| Baseline              | eager  |"), "");
@@ -57,6 +58,10 @@ TEST(Settings, OtherLinesHaveNone) {
                                       "x = foo(bar, 3)",
                                       "torch.set_float32_matmul_precision('high')",
                                       "local_rank: 3",
+                                      "step_avg:nanms",
+                                      "step_avg: nan",
+                                      "step:1/10 train_loss:4.0 train_time:3ms step_avg:nanms",
+                                      "step_avg:12.3ms",
                                       "free_gb: 70.2"})
     EXPECT_EQ(settings_of(line), "") << line;
 }

@@ -41,6 +41,17 @@ TEST_F(FirstScreen, HasThreeWaysInAndExamples) {
   }
 }
 
+TEST_F(FirstScreen, IsGoneWhenTheProjectHasARun) {
+  store_.insert_finished({.name = "one", .source = "import"}, {});
+  for (const char* view : {"live", "ladder"}) {
+    open(view);
+    EXPECT_FALSE(shows("start.import")) << view;
+    EXPECT_TRUE(shows("start.launch")) << view;
+    ASSERT_TRUE(imgui_.click(*app_, "start.history"));
+    EXPECT_TRUE(shows("history.filter")) << view;
+  }
+}
+
 TEST_F(FirstScreen, AnExampleOpensOnWhatItShowsAndLeavesTheWaysIn) {
   open("ladder");
   open_example("start.rtx3080-ladder.txt");

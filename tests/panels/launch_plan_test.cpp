@@ -6,6 +6,7 @@
 
 #include "app/desktop/workspace/launch_state.h"
 #include "app/panels/launch/form.h"
+#include "app/session/session.h"
 #include "engine/device.h"
 #include "engine/stage.h"
 #include "tests/app/profile/traced_recipe.h"
@@ -109,6 +110,40 @@ TEST(LaunchPlan, DoesNotProposeWhatWasSlowerHere) {
       EXPECT_TRUE(imgui.frames_until(app, [&] { return found() != rungs.end(); }));
     }
   }
+}
+
+TEST(LaunchPlan, AWrongValueLeavesTheProposalAsItIs) {
+  Workspace workspace;
+  workspace.device = describe_cpu();
+  LaunchForm form;
+  FormCheck checker;
+  const auto propose = [&]() -> const CheckedForm& {
+    const CheckedForm& checked = checker.check(form, workspace);
+    if (checked.can_be_planned)
+      workspace.launch->plan = {.asked = checked.text, .plan = plan_of(checked.request, *workspace.device)};
+    form.propose(checked, workspace);
+    form.propose(checker.check(form, workspace), workspace);
+    return checker.check(form, workspace);
+  };
+  const auto ticked = [&] {
+    std::vector<std::string> rungs;
+    for (const RungRow& row : form.rows)
+      if (row.on) rungs.push_back(row.text);
+    return rungs;
+  };
+  propose();
+  const std::vector<std::string> proposed = ticked();
+  ASSERT_EQ(std::ranges::count(proposed, "tf32"), 0) << "a CPU has none";
+  for (const auto& [field, value] : {std::pair("steps", "1e-4, 3e-4"), {"steps", "x"}, {"lr", "1e-4, 1e-4"}}) {
+    form.values[field] = value;
+    const CheckedForm& checked = propose();
+    EXPECT_NE(checked.problem, "");
+    EXPECT_EQ(checked.problem.find(std::string(field) + " "), std::string::npos) << checked.problem;
+    EXPECT_EQ(ticked(), proposed) << value;
+    form.values.clear();
+  }
+  propose();
+  EXPECT_EQ(ticked(), proposed);
 }
 
 TEST(LaunchPlan, EstimatesAgainWhenTheRecipeHasBeenMeasured) {

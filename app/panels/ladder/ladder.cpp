@@ -190,7 +190,8 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const Ladder* ladder = workspace.shown_ladder();
   if (!ladder || is_new_project(workspace)) {
     text_title("Ladder");
-    start_here(workspace, commands, "No ladder yet. Its rungs appear here.");
+    start_here(workspace, commands, "No ladder yet. Its rungs appear here.",
+               plural(workspace.runs().size(), "run") + ", none in a ladder");
     return;
   }
   take_project(state, workspace.database);

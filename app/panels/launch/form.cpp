@@ -40,7 +40,8 @@ Recipe recipe_of(const LaunchInput& form, std::map<std::string, std::string>& pr
       }
       set_value(recipe, name, value);
     } catch (const RecipeError& error) {
-      problems[name] = error.why.worded(label_of);
+      const std::string why = error.why.worded(label_of);
+      problems[name] = why.substr(why.starts_with(name + " ") ? name.size() + 1 : 0);  // a list's error names its field
     }
   }
   try {
@@ -148,7 +149,7 @@ RungRow& LaunchForm::insert_row(std::size_t place, std::string text, bool on) {
 }
 
 void LaunchForm::propose(const CheckedForm& checked, const Workspace& workspace) {
-  if (!workspace.device || !where.empty()) return;
+  if (!checked.can_be_planned) return;  // the last request that could be keeps its proposal
   const std::pair by(checked.check, checked.plan);
   if (by == proposed_by_) return;
   proposed_by_ = by;

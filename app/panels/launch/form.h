@@ -60,7 +60,7 @@ struct LaunchForm : LaunchInput {
   RungRow& insert_row(std::size_t place, std::string text, bool on = true);
 
   // Notes which rungs aren't proposed on this machine, and turns those off that no user has chosen. `checked` is this
-  // form's; nothing is done twice for one check and its plan.
+  // form's; nothing is done twice for one check and its plan, or while the form can't be planned.
   void propose(const CheckedForm& checked, const Workspace& workspace);
 
  private:

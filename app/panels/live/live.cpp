@@ -526,7 +526,8 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const RunEntry* shown = workspace.shown_live();
   if (!shown) {
     text_title("Live");
-    start_here(workspace, commands, "No run trains here now. The loss and speed of a running run appear here.");
+    start_here(workspace, commands, "No run trains here now. The loss and speed of a running run appear here.",
+               "No run trains here now");
     return;
   }
   if (shown->loaded && !workspace.detail(shown->run.id)) commands.data.details.push_back(shown->run.id);

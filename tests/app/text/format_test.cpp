@@ -63,6 +63,10 @@ TEST(ShortNames, LoseTheWordsWithWhichAllBegin) {
   EXPECT_EQ(shortened({"night on two cores: TF32", "night on two cores: bf16"}), (Names{"TF32", "bf16"}));
   EXPECT_EQ(shortened({"gpt2-h100-adamw", "gpt2-h100-muon"}), (Names{"adamw", "muon"}));
   EXPECT_EQ(shortened({"lr_1e-4", "lr_1e-5"}), (Names{"lr_1e-4", "lr_1e-5"})) << "a number is one word";
+  EXPECT_EQ(shortened({"Speed-up-1", "Speed-up-5, default mode"}), (Names{"Speed-up-1", "Speed-up-5, default mode"}));
+  EXPECT_EQ(shortened({"log: Speed-up-1", "log: Speed-up-10"}), (Names{"Speed-up-1", "Speed-up-10"}));
+  EXPECT_EQ(shortened({"gpt2-adam", "gpt2-adamw"}), (Names{"adam", "adamw"}));
+  EXPECT_EQ(shortened({"gpt2-b16", "gpt2-b12"}), (Names{"b16", "b12"}));
   EXPECT_EQ(shortened({"run", "run two"}), (Names{"run", "run two"})) << "nothing would be left of the first";
   EXPECT_EQ(shortened({"run 0", "tuned", "run 1"}), (Names{"run 0", "tuned", "run 1"}));
   EXPECT_EQ(shortened({"run 0", "tuned", "run 1"}, 2), (Names{"0", "tuned", "1"}));
