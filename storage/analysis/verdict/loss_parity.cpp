@@ -300,8 +300,9 @@ bool is_constant(const Series& series) {
   return std::ssize(finite) >= fewest && std::ranges::count(finite, finite.front()) == std::ssize(finite);
 }
 
-// Whether the run's loss is far below the other's where both begin, as an untrained model's can't be. Later than at the
-// first steps: while the other has hardly learnt, and by most of what it will, as no better optimiser can be.
+// Whether the run's loss is far below the other's where both begin, as an untrained model's can't be. By validations,
+// and later than at the first steps: while the other has hardly learnt, and by most of what it will, as no better
+// optimiser can be.
 bool begins_lower(const Series& base, const Series& run, std::vector<double> Series::*losses) {
   constexpr double far_nats = 1;
   constexpr std::int64_t last_untrained = 2;
@@ -310,7 +311,7 @@ bool begins_lower(const Series& base, const Series& run, std::vector<double> Ser
   const auto first = std::ranges::find_if(all, [](double loss) { return std::isfinite(loss); });
   if (shared.empty() || base.step[static_cast<std::size_t>(first - all.begin())] > last_untrained) return false;
   const double lower = shared.base_loss.front() - shared.loss.front();
-  if (shared.step.front() <= last_untrained) return lower > far_nats;
+  if (losses == &Series::loss && shared.step.front() <= last_untrained) return lower > far_nats;
   const double fall = *first - mean_of_tail(all);
   return *first - shared.base_loss.front() < fall / 10 && lower > std::max(far_nats, fall / 2);
 }
