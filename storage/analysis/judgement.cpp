@@ -202,6 +202,22 @@ std::optional<Flag> doubt_devices(const Subject& base, const Subject& subject) {
   return Flag{.id = FlagId::other_machine, .why = std::move(why), .doubts = true};
 }
 
+// Of two files, a factor between models of other sizes is that of the models too. Untying GPT-2's head adds less than
+// a quarter, and another vocabulary that the recipes name may add more.
+std::optional<Flag> doubt_model(const Run& base, const Run& run) {
+  constexpr double most_alike = 0.75;
+  if (base.source != "import" || run.source != "import") return std::nullopt;
+  const auto differ = [](std::int64_t a, std::int64_t b) {
+    return std::min(a, b) > 0 && static_cast<double>(std::min(a, b)) < most_alike * static_cast<double>(std::max(a, b));
+  };
+  if (!differ(base.params, run.params) || differ(recipe_facts(base).vocab, recipe_facts(run).vocab))
+    return std::nullopt;
+  return Flag{.id = FlagId::other_machine,
+              .why = fmt::format("The models differ, so the factor is also the model's: {} and {} parameters.",
+                                 compact(static_cast<double>(base.params)), compact(static_cast<double>(run.params))),
+              .doubts = true};
+}
+
 // A gain in the medians may not be one of all steps, or of the wall clock: in any repeat.
 void doubt_medians(const Subject& base, const RungJudgement& base_rung, const Subject& of, RungJudgement& rung) {
   const double factor = factor_over(base_rung, rung);
@@ -217,6 +233,7 @@ void doubt_place(const Subject& base, const Subject& subject, RungJudgement& run
   if (are_perhaps_apart(base, subject))
     flag = {FlagId::other_machine,
             "Only one of this run and the baseline names its hardware, so nobody knows whether they ran on the same."};
+  if (!flag) flag = doubt_model(*base.runs.front().run, *subject.runs.front().run);
   add_flag(rung, std::move(flag));
 }
 

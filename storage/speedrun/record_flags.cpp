@@ -338,10 +338,25 @@ void flag_columns(const Logs& logs, const char* of, std::vector<RecordFlag>& fla
   flags.push_back({"clock-columns", why});
 }
 
+// The step of the first reading that is below the one before it, after the half in which the clock may begin again; 0:
+// there is none.
+std::int64_t backwards_at(const SpeedrunLog& log) {
+  for (std::size_t i = 1; i < log.clock.size(); ++i)
+    if (log.clock[i].step > log.final.step / 2 && log.clock[i].time_ms < log.clock[i - 1].time_ms)
+      return log.clock[i].step;
+  return 0;
+}
+
 void flag_clock(const Logs& logs, std::vector<RecordFlag>& flags) {
-  std::vector<std::string> late, gaps;
-  std::string late_why, gap_why;
+  std::vector<std::string> late, gaps, backwards;
+  std::string late_why, gap_why, backwards_why;
   for (const SpeedrunLog& log : logs) {
+    if (const std::int64_t step = backwards_at(log); step > 0) {
+      if (backwards.empty())
+        backwards_why =
+            fmt::format("{}: at step {} the clock shows less time than at an earlier step", name_of(log), step);
+      backwards.push_back(name_of(log));
+    }
     if (const std::int64_t untimed = untimed_steps(log); untimed > 0) {
       const double step = step_ms(log);
       if (late.empty())
@@ -363,6 +378,19 @@ void flag_clock(const Logs& logs, std::vector<RecordFlag>& flags) {
   };
   if (!late.empty()) flags.push_back({"clock-starts-late", late_why + of_all(late)});
   if (!gaps.empty()) flags.push_back({"clock-gap", gap_why + of_all(gaps)});
+  if (!backwards.empty()) flags.push_back({"clock-backwards", backwards_why + of_all(backwards)});
+}
+
+// Evaluations without a value before one that has one: a training that is lost doesn't come back.
+void flag_lost(const Logs& logs, std::vector<RecordFlag>& flags) {
+  std::vector<std::string> files;
+  for (const SpeedrunLog& log : logs) {
+    const auto lost = std::ranges::find_if(log.evaluations, [](const auto& it) { return !std::isfinite(it.value); });
+    if (lost != log.evaluations.end() && lost->step < log.final.step)
+      files.push_back(fmt::format("{} (step {})", name_of(log), lost->step));
+  }
+  if (!files.empty())
+    flags.push_back({"lost-evaluations", "Evaluations before the last one aren't finite numbers: " + list_text(files)});
 }
 
 // --- the baseline ----------------------------------------------------------------------------------------------------
@@ -467,6 +495,7 @@ std::vector<RecordFlag> hygiene_flags(const RecordPool& pool, const RecordPool* 
                                          ", and these logs name another number: " + list_text(files)});
   }
   flag_other_finals(pool.logs, flags);
+  flag_lost(pool.logs, flags);
   flag_clock(pool.logs, flags);
   flag_columns(pool.logs, "pool", flags);
   if (theirs) flag_columns(*theirs, "baseline", flags);

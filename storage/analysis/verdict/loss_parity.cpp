@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <numbers>
 #include <numeric>
 #include <vector>
 
@@ -190,6 +191,7 @@ bool learn_the_same(const Run& base, const Run& run) {
   const RecipeFacts b = recipe_facts(run);
   if (a.data && b.data && *a.data != *b.data) return false;
   if (a.vocab > 0 && b.vocab > 0 && a.vocab != b.vocab) return false;
+  if (a.seq > 0 && b.seq > 0 && a.seq != b.seq) return false;
   return a.overfits == b.overfits;
 }
 
@@ -298,12 +300,48 @@ bool is_constant(const Series& series) {
   return std::ssize(finite) >= fewest && std::ranges::count(finite, finite.front()) == std::ssize(finite);
 }
 
-// Whether the run's first loss is far below the other's at the same step, as an untrained model's can't be.
-bool begins_lower(const Series& base, const Series& run) {
+// Whether the run's loss is far below the other's where both begin, as an untrained model's can't be. By validations,
+// and later than at the first steps: while the other has hardly learnt, and by most of what it will, as no better
+// optimiser can be.
+bool begins_lower(const Series& base, const Series& run, std::vector<double> Series::*losses) {
   constexpr double far_nats = 1;
   constexpr std::int64_t last_untrained = 2;
-  if (base.empty() || run.empty() || base.step.front() != run.step.front()) return false;
-  return run.step.front() <= last_untrained && base.loss.front() - run.loss.front() > far_nats;
+  const SharedSteps shared = shared_steps(base, run, losses);
+  const std::vector<double>& all = base.*losses;
+  const auto first = std::ranges::find_if(all, [](double loss) { return std::isfinite(loss); });
+  if (shared.empty() || base.step[static_cast<std::size_t>(first - all.begin())] > last_untrained) return false;
+  const double lower = shared.base_loss.front() - shared.loss.front();
+  if (losses == &Series::loss && shared.step.front() <= last_untrained) return lower > far_nats;
+  const double fall = *first - mean_of_tail(all);
+  return *first - shared.base_loss.front() < fall / 10 && lower > std::max(far_nats, fall / 2);
+}
+
+// Whether the training loss ends far above the base's, having risen: dropout, or another loss beside it, is a gap
+// without a rise.
+bool leaves_at_end(const SharedSteps& training, double tolerance) {
+  const double far = 5 * tolerance;
+  if (training.step.size() < fewest_to_diverge) return false;
+  SharedSteps own = training;
+  const auto end = own.loss.end() - static_cast<std::ptrdiff_t>(tail_of(own.loss).size());
+  std::ranges::fill(own.base_loss, mean_of(tail_of({own.loss.begin(), end})));
+  const TailGap gap = tail_gap(training, false);
+  return gap.mean - gap.half > far && tail_gap(own, false).mean > far;
+}
+
+// Whether the losses of both, in every quarter of the steps, have the ratio of nats to bits.
+bool are_nats_and_bits(const SharedSteps& shared) {
+  constexpr double most_off = 0.02;
+  const std::size_t n = shared.step.size();
+  if (n < fewest_to_diverge) return false;
+  for (std::size_t quarter = 0; quarter < 4; ++quarter) {
+    double sum = 0, base_sum = 0;
+    for (std::size_t i = quarter * n / 4; i < (quarter + 1) * n / 4; ++i) {
+      sum += shared.loss[i];
+      base_sum += shared.base_loss[i];
+    }
+    if (!(std::abs(sum / base_sum / std::numbers::ln2 - 1) < most_off)) return false;
+  }
+  return true;
 }
 
 std::string other_values(const std::string& base, const std::string& run, const char* of) {
@@ -324,8 +362,11 @@ std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation
   if (end_of_losses(a) >= early && end_of_losses(b) < early) return "its training loss ends early";
   const bool is_printed = run.run->source == "import";
   if (is_printed && !by_validation && is_constant(b)) return "its training loss never changes";
-  if (is_printed && !by_validation && begins_lower(a, b))
+  const auto losses = by_validation ? &Series::val_loss : &Series::loss;
+  if (is_printed && begins_lower(a, b, losses))
     return "its first loss is far lower, so it may be of another unit, or it began with other weights";
+  if (is_printed && are_nats_and_bits(shared_steps(a, b, losses)))
+    return "its losses are ln 2 times the baseline's all along, so they may be in nats and those in bits";
   if (std::string other = other_values(facts.schedule, others.schedule, "the schedules differ"); !other.empty())
     return other;
   if (!by_validation) return {};
@@ -343,7 +384,7 @@ std::string metric_doubt(std::string_view name, const LossRun& base, const LossR
   const LossName loss = loss_name(name);
   if (!loss.is_loss) return {};
   if (!learn_the_same(*base.run, *run.run))
-    return "the losses can't be compared: the sides train on other data or vocabularies";
+    return "the losses can't be compared: the sides train on other data, vocabularies or context lengths";
   if (!have_equal_tokens(base, run)) return "the losses can't be compared: the sides train on other numbers of tokens";
   return doubt_of(base, run, loss.is_validation);
 }
@@ -409,9 +450,15 @@ LossParity loss_parity(std::span<const LossRun> base, std::span<const LossRun> r
   pairs.resize(std::min(pairs.size(), base.size()));  // the others are of one base
   const bool are_printed = base.front().run->source == "import" || runs.front().run->source == "import";
   judge_gap(parity, pairs, are_printed, rules);
-  if (parity.verdict == LossVerdict::same || parity.verdict == LossVerdict::better) {
+  if (parity.verdict != LossVerdict::worse) {
     parity.doubt = doubt_of(base.front(), runs.front(), parity.by_validation);
-    if (!parity.doubt.empty()) parity.verdict = LossVerdict::inconclusive;
+    const auto leaves = [&](const Pair& pair) { return leaves_at_end(pair.training, rules.tolerance); };
+    if (parity.doubt.empty() && parity.by_validation && std::ranges::any_of(pairs, leaves))
+      parity.doubt = "its training loss rises at the end, far above the baseline's, and its validation loss doesn't";
+    if (!parity.doubt.empty()) {
+      parity.verdict = LossVerdict::inconclusive;
+      parity.needed_runs = 0;
+    }
   }
   if (!comparable || first.training.base_is_lost || first.validation.base_is_lost) {
     parity.verdict = LossVerdict::not_comparable;

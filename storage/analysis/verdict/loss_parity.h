@@ -48,17 +48,17 @@ struct LossRules {
 // Compares runs in pairs, by their order; both have at least one. The gap is the mean over the pairs; a step far from
 // the others counts as the farthest of these, so that a spike decides nothing.
 //
-// Its interval: from blocks of neighbouring steps, from the last digit that an import
-// prints, and from the spread between runs: that
-// of the pairs from three of them on, if they aren't copies, else the known one. Where both began with the same weights
-// and batches (the first five losses agree), only a tenth of the known one counts.
+// Its interval: from blocks of neighbouring steps, from the last digit that an import prints, and from the spread
+// between runs: that of the pairs from three of them on, if they aren't copies, else the known one. Where both began
+// with the same weights and batches (the first five losses agree), only a tenth of the known one counts.
 //
 // same: all of the interval is within the tolerance; better, worse: all of it beyond; else inconclusive. Neither same
 // nor better, but inconclusive, with the `doubt`, if the run's losses may be of another kind: only the base was
 // validated, the validation differs by its settings or by far more than the training, the schedules differ in length,
-// the loss is 0 or less, the training loss ends early or, of an import, never changes or begins far lower. diverged: in
-// any pair only the base's loss is finite, or the loss ends above its start while the base's has fallen.
-// not_comparable: the recipes name other data or vocabularies or one overfits, tokens per step differ, or may differ
+// the loss is 0 or less, the training loss ends early, or rises where the validation doesn't; of an import, the
+// training loss never changes, or the deciding one begins far lower or is the base's times ln 2. diverged: in any pair
+// only the base's loss is finite, or the loss ends above its start while the base's has fallen. not_comparable: the
+// recipes name other data, vocabularies or context lengths, or one overfits, tokens per step differ, or may differ
 // (have_equal_steps), or no step is shared.
 LossParity loss_parity(std::span<const LossRun> base, std::span<const LossRun> runs, const LossRules& rules = {});
 

@@ -184,6 +184,29 @@ TEST_F(Rungs, AFactorBetweenOtherNumbersOfDevicesIsDoubtful) {
   EXPECT_EQ(rungs[2].over_baseline.trust, Trust::trusted);
 }
 
+TEST_F(Rungs, AFactorBetweenImportedModelsOfOtherSizesIsDoubtful) {
+  const auto trust = [&](std::int64_t params, const char* recipe = "{}") {
+    for (int rung = 0; rung < 2; ++rung) runs_[rung].source = "import";
+    runs_[0].params = 124'000'000;
+    runs_[0].recipe = R"({"vocab_size":50257})";
+    runs_[1].params = params;
+    runs_[1].recipe = recipe;
+    return judge_rungs(measured_, {})[1];
+  };
+  const RungJudgement half = trust(62'000'000);
+  EXPECT_FALSE(half.over_baseline.is(Verdict::faster));
+  const auto flag = std::ranges::find(half.flags, FlagId::other_machine, &Flag::id);
+  ASSERT_NE(flag, half.flags.end());
+  EXPECT_NE(flag->why.find("the factor is also the model's: 124 M and 62.0 M parameters"), std::string::npos)
+      << flag->why;
+  const auto is_flagged = [&](const RungJudgement& rung) {
+    return std::ranges::find(rung.flags, FlagId::other_machine, &Flag::id) != rung.flags.end();
+  };
+  EXPECT_FALSE(is_flagged(trust(110'000'000)));
+  EXPECT_FALSE(is_flagged(trust(85'000'000, R"({"vocab_size":4096})"))) << "the vocabulary is what changed";
+  EXPECT_FALSE(is_flagged(trust(0)));
+}
+
 TEST_F(Rungs, WhatHasNoFactorSaysWhy) {
   runs_[0].status = RunStatus::failed;
   series_[0] = {};

@@ -176,6 +176,25 @@ TEST(RecordFlags, a_clock_whose_columns_disagree) {
   EXPECT_NEAR(read.clock.back().average_ms, 97.5, 0.01);
 }
 
+TEST(RecordFlags, a_clock_that_runs_backwards_in_few_readings) {
+  RecordPool pool = pool_of(good_losses);
+  for (SpeedrunLog& log : pool.logs)
+    std::erase_if(log.clock, [](const ClockReading& it) { return it.step % 100 != 0; });
+  EXPECT_EQ(ids(judge(pool, record_pool())), Ids{});
+  ClockReading& last = pool.logs[2].clock.back();
+  last.time_ms = 0.8 * (pool.logs[2].clock.end() - 2)->time_ms;
+  last.average_ms = missing;
+  const RecordClaim claim = judge(pool, record_pool());
+  EXPECT_EQ(ids(claim), Ids{"clock-backwards"});
+  EXPECT_EQ(claim.verdict, RecordVerdict::flagged);
+}
+
+TEST(RecordFlags, evaluations_that_are_no_numbers_before_the_last) {
+  RecordPool pool = pool_of(good_losses);
+  (pool.logs[1].evaluations.end() - 2)->value = missing;
+  EXPECT_EQ(ids(judge(pool, record_pool())), Ids{"lost-evaluations"});
+}
+
 TEST(RecordFlags, a_plan_counts_runs_that_were_hidden) {
   RecordPool pool = pool_of(good_losses);
   const std::string loser = LogText{.final_loss = 3.3}.text();

@@ -313,6 +313,86 @@ TEST(LossParity, a_loss_that_ends_early_never_moves_or_begins_lower_shows_nothin
   EXPECT_EQ(parity(whole, whole).verdict, LossVerdict::same);
 }
 
+// 200 steps from 10.9 to 3.2, with a little noise, and a validation every 50 steps from step 0 on.
+struct Trained {
+  double learnt = 0;  // steps before its first one
+  std::int64_t first_step = 0;
+  double unit = 1;
+  std::int64_t last_validation = 200;
+  double rise = 0;   // of the training loss after step 160
+  double above = 0;  // of the training loss, all along
+  bool is_validated = true;
+
+  Series series() const {
+    Series series;
+    for (std::int64_t step = first_step; step <= 200; ++step) {
+      const double noise = 0.004 * static_cast<double>((step * 7) % 5) - 0.008;
+      const double loss = unit * (3.2 + 7.7 * std::exp(-(static_cast<double>(step) + learnt) / 25));
+      const bool has_validation = is_validated && step % 50 == 0 && step <= last_validation;
+      series.append({.step = step,
+                     .loss = loss + noise + above + (step > 160 ? rise : 0),
+                     .val_loss = has_validation ? loss + 0.05 : missing});
+    }
+    return series;
+  }
+};
+
+TEST(LossParity, trained_weights_at_the_start_show_nothing) {
+  const auto doubt = [](const Series& against, const Series& run) {
+    const LossParity found = parity(against, run);
+    if (found.doubt.empty()) return std::string(to_string(found.verdict));
+    EXPECT_EQ(found.verdict, LossVerdict::inconclusive);
+    EXPECT_EQ(found.needed_runs, 0);
+    return found.doubt;
+  };
+  const std::string far = "far lower";
+  EXPECT_NE(doubt(Trained{}.series(), Trained{.learnt = 60}.series()).find(far), std::string::npos) << "validated";
+  EXPECT_NE(doubt(Trained{.first_step = 1, .is_validated = false}.series(),
+                  Trained{.learnt = 60, .first_step = 3, .is_validated = false}.series())
+                .find(far),
+            std::string::npos)
+      << "its log begins later";
+  EXPECT_EQ(doubt(Trained{.first_step = 1}.series(), Trained{.learnt = 60, .first_step = 50}.series()), "same")
+      << "by then the base has learnt too";
+  EXPECT_EQ(doubt(Trained{.is_validated = false}.series(), Trained{.learnt = 2, .is_validated = false}.series()),
+            "same");
+  // Inconclusive by its gap, and the reason is said.
+  Series noisy = Trained{.learnt = 60}.series();
+  for (std::size_t i = 0; i < noisy.size(); ++i)
+    if (!is_missing(noisy.val_loss[i]) && noisy.step[i] == 200) noisy.val_loss[i] += 0.0205;
+  EXPECT_NE(doubt(Trained{}.series(), noisy).find(far), std::string::npos);
+}
+
+TEST(LossParity, a_training_loss_that_leaves_after_the_last_validation_shows_nothing) {
+  const Series plain = Trained{.last_validation = 150}.series();
+  const LossParity left = parity(plain, Trained{.last_validation = 150, .rise = 3}.series());
+  EXPECT_TRUE(left.by_validation);
+  EXPECT_EQ(left.verdict, LossVerdict::inconclusive);
+  EXPECT_EQ(left.doubt,
+            "its training loss rises at the end, far above the baseline's, and its validation loss doesn't");
+  EXPECT_EQ(parity(plain, Trained{.last_validation = 150, .above = 0.3}.series()).verdict, LossVerdict::same)
+      << "dropout, or another loss beside it";
+  EXPECT_EQ(parity(plain, Trained{.last_validation = 150, .rise = 0.05}.series()).verdict, LossVerdict::same);
+}
+
+TEST(LossParity, a_constant_ratio_of_ln_2_is_a_unit) {
+  const double bits = 1 / std::log(2.0);
+  const Series base_bits = Trained{.first_step = 10, .unit = bits, .is_validated = false}.series();
+  const LossParity unit = parity(base_bits, Trained{.first_step = 10, .is_validated = false}.series());
+  EXPECT_EQ(unit.verdict, LossVerdict::inconclusive);
+  EXPECT_EQ(unit.doubt, "its losses are ln 2 times the baseline's all along, so they may be in nats and those in bits");
+  EXPECT_EQ(parity(base_bits, Trained{.first_step = 10, .unit = 1.2, .is_validated = false}.series()).verdict,
+            LossVerdict::better);
+}
+
+TEST(LossParity, another_context_length_is_not_comparable) {
+  stepladder::Run a = of_tokens(100), b = of_tokens(100);
+  a.recipe = R"({"seq":1024})", b.recipe = R"({"seq":256})";
+  EXPECT_EQ(parity(a, base, b, base).verdict, LossVerdict::not_comparable);
+  b.recipe = R"({"seq":1024})";
+  EXPECT_EQ(parity(a, base, b, base).verdict, LossVerdict::same);
+}
+
 TEST(LossParity, counts_the_last_printed_digit) {
   const Series low = losses(std::vector<double>(40, 3.0)), high = losses(std::vector<double>(40, 3.1));
   EXPECT_EQ(parity(low, high).verdict, LossVerdict::inconclusive) << "perhaps 3.0495 and 3.0505";
