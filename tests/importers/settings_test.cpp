@@ -31,7 +31,7 @@ TEST(Settings, AreReadInAnySpelling) {
   EXPECT_EQ(settings_of("{'opt': {'lr': 0.1, 'betas': [0.9, 0.95]}, 'n': 2}"),
             "opt.lr=0.1, opt.betas=[0.9, 0.95], n=2");
   EXPECT_EQ(settings_of("name = 'a #1'  # one"), "name=a #1");
-  EXPECT_EQ(settings_of("model=nano max_norm=inf data=infill"), "model=nano, max_norm=inf, data=infill");
+  EXPECT_EQ(settings_of("model=nano max_len=inf data=infill"), "model=nano, max_len=inf, data=infill");
   EXPECT_EQ(settings_of("| learning rate (LR)    | 0.0006 |"), "learning rate=0.0006");
   EXPECT_EQ(settings_of("| LR scheduler          | cosine |"), "LR scheduler=cosine");
   EXPECT_EQ(settings_of("| Baseline              | eager  |"), "");
