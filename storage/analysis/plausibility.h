@@ -74,7 +74,7 @@ inline constexpr std::array flag_kinds{
     FlagKind{FlagId::step_overlap, "step-overlap", "Steps recorded twice", Severity::warning, Trust::trusted},
     FlagKind{FlagId::clock_backwards, "clock-backwards", "Clock ran backwards", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::missing_dt, "missing-dt", "Steps without a time", Severity::warning, Trust::trusted},
-    FlagKind{FlagId::other_machine, "other-machine", "Baseline measured elsewhere", Severity::warning, Trust::trusted},
+    FlagKind{FlagId::other_machine, "other-machine", "Unlike the baseline", Severity::warning, Trust::trusted},
     FlagKind{FlagId::busy_machine, "busy-machine", "Busy machine", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::fell_back, "fell-back", "Stage fell back to a plainer step", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::no_sync, "no-sync", "Timed without device sync", Severity::warning, Trust::doubtful},
