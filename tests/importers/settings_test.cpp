@@ -88,6 +88,15 @@ TEST(Settings, ThoseOfALogAreItsRecipeAndNameNoStage) {
   }
 }
 
+TEST(Settings, AFailedMeasurementOfAStepIsNone) {
+  std::string log = "step:0/4 val_loss:10.9 train_time:285ms step_avg:nanms\n";
+  for (const std::string step : {"1", "2", "3", "4"})
+    log += "step:" + step + "/4 train_loss:9." + step + " train_time:" + step + "00ms step_avg:nanms\n";
+  const Told told = import_text(log);
+  ASSERT_EQ(told.runs.size(), 1u);
+  EXPECT_EQ(told.runs.front().run.recipe.find("nanms"), std::string::npos) << told.runs.front().run.recipe;
+}
+
 // As nanoGPT prints a configuration file and what the command line changes in it.
 TEST(Settings, CommentsOfAPrintedSourceNameNoStageAndStateNoFact) {
   const std::string steps = "iter 0: loss 4.0, time 100ms\niter 10: loss 3.9, time 100ms\n";

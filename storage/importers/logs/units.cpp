@@ -449,6 +449,12 @@ std::int64_t roundest(double tokens, double error) {
   return 0;
 }
 
+bool is_failed_measurement(std::string_view text) {
+  const bool is_nan = equal_in_lower(text.substr(0, 3), "nan");
+  if (text.size() == 3 || !(is_nan || equal_in_lower(text.substr(0, 3), "inf"))) return is_nan;
+  return unit_of(text.substr(3)).known;
+}
+
 Units infer_units(const UnitEvidence& evidence) {
   return Inference(evidence).infer();
 }

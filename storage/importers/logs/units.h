@@ -36,6 +36,7 @@ bool is_device_word(std::string_view word);  // "gpu": in lower case
 Unit unit_of(std::string_view text);
 // The same of one or two words: "k tok/s" too.
 Unit printed_unit(std::string_view text);
+bool is_failed_measurement(std::string_view text);  // "nan", "nanms", "infs"
 
 // One step's printed figures, in whatever units.
 struct PrintedRate {

@@ -99,19 +99,12 @@ bool is_choice(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_word(c) || c == '.' || c == '-'; });
 }
 
-// "nan", "nanms", "infs": a measurement that failed.
-bool is_measurement(std::string_view text) {
-  const bool is_nan = equal_in_lower(text.substr(0, 3), "nan");
-  if (text.size() == 3 || !(is_nan || equal_in_lower(text.substr(0, 3), "inf"))) return is_nan;
-  return unit_of(text.substr(3)).known;
-}
-
 // Adds the setting, if it is one. False if the value isn't that of a setting, so that the line may be none.
 bool add(std::string_view name, std::string_view value, const std::string& within,
          std::vector<PrintedSetting>& settings, bool may_be_words = false) {
   bool was_quoted = false;
   value = unquoted(value, was_quoted);
-  if (!is_name(name, may_be_words) || is_measurement(value)) return false;
+  if (!is_name(name, may_be_words) || is_failed_measurement(value)) return false;
   if (!was_quoted && !is_constant(value) && !is_choice(value) && !is_path(value) && !is_moment(value)) return false;
   if (value.empty() || value.size() > longest_value || names_no_setting(name, is_number(value)) || is_path(value) ||
       is_moment(value) || settings.size() >= most_settings)

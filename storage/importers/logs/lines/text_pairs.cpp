@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "storage/importers/logs/units.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {
@@ -25,7 +26,7 @@ bool is_text(std::string_view text) {
     if (is_digit(text[i]) && !is_word(text[i - 1])) return false;
   }
   const auto is = [&](std::string_view word) { return equal_in_lower(text, word); };
-  return !is("nan") && !is("inf") && !is("infinity") && !is("none") && !is("null") && !is("na");
+  return !is_failed_measurement(text) && !is("inf") && !is("infinity") && !is("none") && !is("null") && !is("na");
 }
 
 std::string_view name_before(std::string_view line, std::size_t end) {
