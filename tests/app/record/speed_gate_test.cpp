@@ -54,7 +54,8 @@ TEST(RunDoubt, names_the_flag_of_a_run_with_each_step_twice) {
   stepladder::Run run{.status = RunStatus::finished, .source = "import", .tokens_per_step = 100};
   Series series;
   for (std::int64_t step = 1; step <= 40; ++step)
-    series.append({.step = step, .loss = 3, .dt_ms = 100 + static_cast<double>(step % 3)});
+    series.append(
+        {.step = step, .loss = 3 - static_cast<double>(step) / 100, .dt_ms = 100 + static_cast<double>(step % 3)});
   Summary summary = summarise(run, series);
   summary.repeated_steps = 40;
   const MeasuredRun twice{&run, &summary, &series};
