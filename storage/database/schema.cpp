@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "newest_schema.h"
 #include "storage/database/backup.h"
 #include "storage/database/column_values.h"
 #include "storage/database/migrations/migrations.h"
@@ -75,6 +76,10 @@ void refuse_older_writers(Database& database) {
   }
 }
 
+bool are_ours(std::span<const char* const> steps) {
+  return steps.data() == migrations().data() && steps.size() == migrations().size();
+}
+
 // Runs the missing migrations, each in one transaction; those of a new file are one, so no other process opens it half
 // made.
 void migrate(Database& database, std::span<const char* const> steps, std::shared_ptr<const void> backup = {}) {
@@ -88,7 +93,10 @@ void migrate(Database& database, std::span<const char* const> steps, std::shared
     if (done > 0 && done != version_with_steps_to_move) refuse_older_writers(database);
     if (done == version_with_steps_to_move && has_steps_to_move(database)) continue;
     const std::int64_t next = done == 0 ? newest : done + 1;
-    for (std::int64_t step = done; step < next; ++step) database.execute(steps[static_cast<std::size_t>(step)]);
+    if (done == 0 && are_ours(steps))
+      database.execute(migration::newest_schema);
+    else
+      for (std::int64_t step = done; step < next; ++step) database.execute(steps[static_cast<std::size_t>(step)]);
     database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, next));
     transaction.commit();
     backup.reset();
@@ -101,15 +109,15 @@ std::vector<SchemaObject> expected_objects(std::span<const char* const> steps) {
   static std::mutex mutex;
   static std::map<std::pair<const void*, std::size_t>, std::vector<SchemaObject>> known;
   const std::pair<const void*, std::size_t> key{steps.data(), steps.size()};
-  const bool are_ours = steps.data() == migrations().data();
+  const bool is_known_list = steps.data() == migrations().data();
   const std::lock_guard lock(mutex);
-  if (const auto found = known.find(key); are_ours && found != known.end()) return found->second;
+  if (const auto found = known.find(key); is_known_list && found != known.end()) return found->second;
   Database fresh{Database::InMemory()};
   migrate(fresh, steps);
   std::vector<SchemaObject> objects = schema_objects(fresh);
   for (const Index& index : indices)
     objects.push_back({std::string(index.name), normalised_definition("CREATE INDEX " + name_and_columns(index))});
-  if (are_ours) known[key] = objects;
+  if (is_known_list) known[key] = objects;
   return objects;
 }
 
