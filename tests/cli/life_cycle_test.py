@@ -11,7 +11,7 @@ import unittest
 from program import PATIENCE_S, SMALLEST, TEXT, TINY, Workplace
 
 TOKENIZER = pathlib.Path(__file__).resolve().parents[1] / "data" / "tokenizer" / "tokenizer.json"
-LONG_RUN = 3_000_000  # steps: more than an opening deletes of a deletion that was killed
+A_MOMENTS_STEPS = 600_000  # as many an opening deletes of a deletion that was killed
 RECIPE = [*TINY, "--data", TEXT]
 
 
@@ -41,8 +41,8 @@ class LifeCycle(unittest.TestCase):
 
     def test_a_resumed_run_equals_the_one_that_was_never_stopped(self):
         recipe = [*RECIPE, "--batch", 32]
-        whole = self.place.json("train", *recipe, "--steps", 600)
-        process = self.place.start("train", *recipe, "--steps", 600, "--save-every", 10, "--keep", 2, "--name", "stopped",
+        whole = self.place.json("train", *recipe, "--steps", 300)
+        process = self.place.start("train", *recipe, "--steps", 300, "--save-every", 10, "--keep", 2, "--name", "stopped",
                                    "--progress", "json")
         # What the program says comes during its steps, however slow the disk is.
         next(line for line in process.stderr if json.loads(line)["progress"]["step"] >= 25)
@@ -50,15 +50,15 @@ class LifeCycle(unittest.TestCase):
         process.communicate(timeout=PATIENCE_S)
         stopped = self.place.json("show", "stopped")
         self.assertEqual(stopped["status"], "stopped")
-        self.assertLess(stopped["last_step"], 600)
+        self.assertLess(stopped["last_step"], 300)
         self.assertEqual(stopped["checkpoints"][-1]["step"], stopped["last_step"])
 
         resumed = self.place.json("train", "--resume", "stopped")
-        self.assertEqual((resumed["id"], resumed["status"], resumed["last_step"]), (stopped["id"], "finished", 600))
+        self.assertEqual((resumed["id"], resumed["status"], resumed["last_step"]), (stopped["id"], "finished", 300))
         self.assertEqual(self.losses("stopped"), self.losses(whole["id"]))
         # And further than originally planned.
-        longer = self.place.json("train", "--resume", stopped["id"], "--steps", 610)
-        self.assertEqual((longer["last_step"], longer["steps"]), (610, 610))
+        longer = self.place.json("train", "--resume", stopped["id"], "--steps", 310)
+        self.assertEqual((longer["last_step"], longer["steps"]), (310, 310))
 
     def test_a_signal_that_comes_twice_at_once_is_one(self):
         process = self.place.start("train", *SMALLEST, "--steps", 3_000_000, "--name", "twice", "--json")
@@ -143,13 +143,13 @@ class LifeCycle(unittest.TestCase):
         log = self.place.path / "log.csv"
         log.write_text("step,loss\n1,2.5\n2,2.4\n")
 
-        def kill_a_deletion():
+        def kill_a_deletion(steps):
             run = self.place.json("train", *RECIPE, "--steps", 3)["id"]
             with contextlib.closing(sqlite3.connect(self.place.database)) as database, database:
                 columns = [row[1] for row in database.execute("pragma table_xinfo(steps)") if row[6] == 0]
                 values = ", ".join("n" if column == "step" else column for column in columns)
                 database.execute(f"insert into steps ({', '.join(columns)}) with recursive numbers(n) as (select 10 union all select n + 1 "
-                                 f"from numbers where n < {LONG_RUN}) select {values} from steps, numbers where run_id = ? and step = 1", (run,))
+                                 f"from numbers where n < {steps}) select {values} from steps, numbers where run_id = ? and step = 1", (run,))
                 database.execute("update runs set hidden = 2, owner_pid = 1, owner_start = 1, owner_boot = 'x' "
                                  "where id = ?", (run,))
             return run
@@ -158,16 +158,16 @@ class LifeCycle(unittest.TestCase):
             with contextlib.closing(sqlite3.connect(self.place.database)) as database:
                 return database.execute("select count(*) from steps where run_id = ?", (run,)).fetchone()[0]
 
-        run = kill_a_deletion()
+        run = kill_a_deletion(3.2 * A_MOMENTS_STEPS)  # three openings delete a part
         self.place.json("runs")
-        self.assertGreater(rows(run), LONG_RUN // 2)
+        self.assertGreater(rows(run), A_MOMENTS_STEPS)
         status, _, error = self.place.run("bin")
         self.assertEqual(status, 0, error)
         self.assertIn("left 1 run half deleted", error)
         self.assertEqual(self.place.json("bin", "--empty", "--yes")["finished_deletions"], 1)
         self.assertEqual(rows(run), 0)
         for command in (["doctor", "--compact"], ["import", log]):
-            run = kill_a_deletion()
+            run = kill_a_deletion(1.2 * A_MOMENTS_STEPS)
             self.place.json(*command)
             self.assertEqual(rows(run), 0, command)
 
