@@ -76,10 +76,6 @@ void refuse_older_writers(Database& database) {
   }
 }
 
-bool are_ours(std::span<const char* const> steps) {
-  return steps.data() == migrations().data() && steps.size() == migrations().size();
-}
-
 // Runs the missing migrations, each in one transaction; those of a new file are one, so no other process opens it half
 // made.
 void migrate(Database& database, std::span<const char* const> steps, std::shared_ptr<const void> backup = {}) {
@@ -92,12 +88,12 @@ void migrate(Database& database, std::span<const char* const> steps, std::shared
     if (done >= newest) return;
     if (done > 0 && done != version_with_steps_to_move) refuse_older_writers(database);
     if (done == version_with_steps_to_move && has_steps_to_move(database)) continue;
-    const std::int64_t next = done == 0 ? newest : done + 1;
-    if (done == 0 && are_ours(steps))
-      database.execute(migration::newest_schema);
-    else
-      for (std::int64_t step = done; step < next; ++step) database.execute(steps[static_cast<std::size_t>(step)]);
-    database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, next));
+    if (done == 0) {
+      create_schema(database, steps);
+    } else {
+      database.execute(steps[static_cast<std::size_t>(done)]);
+      database.execute(fmt::format("PRAGMA user_version = {}", done + 1));
+    }
     transaction.commit();
     backup.reset();
   }
@@ -168,6 +164,15 @@ void create_missing_indices(Database& database) {
 }
 
 }  // namespace
+
+void create_schema(Database& database, std::span<const char* const> steps) {
+  if (steps.data() == migrations().data() && steps.size() == migrations().size())
+    database.execute(migration::newest_schema);
+  else
+    for (const char* const step : steps) database.execute(step);
+  database.execute(
+      fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, std::ssize(steps)));
+}
 
 void prepare_schema(Database& database, std::span<const char* const> steps, BackUp back_up) {
   const auto newest = static_cast<std::int64_t>(steps.size());

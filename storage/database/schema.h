@@ -13,6 +13,9 @@ inline constexpr int application_id = 0x5374'704c;
 // The migrations, oldest first; a file's user_version counts those it has had. Published ones never change.
 std::span<const char* const> migrations();
 
+// Makes an empty file one that has had these migrations. Call in a transaction.
+void create_schema(Database& database, std::span<const char* const> steps);
+
 // Throws StorageError for a file of another program or of a newer version. On a read_write connection, turns on the
 // write-ahead log, runs the missing migrations, each in one transaction, and creates any missing index. A file that has
 // runs is backed up first (backup.h); if that fails, or an older program is writing to it, throws MigrationError and

@@ -123,10 +123,9 @@ std::map<std::string, FoundObject> read_schema(PageFile& file) {
 }
 
 // Creates the schema of a file of this version; RunStore brings it up to date.
-void create_schema(Database& database, std::size_t version) {
+void create_version(Database& database, std::size_t version) {
   Transaction whole(database);
-  for (const char* const migration : migrations().first(version)) database.execute(migration);
-  database.execute(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, version));
+  create_schema(database, migrations().first(version));
   whole.commit();
 }
 
@@ -136,7 +135,7 @@ std::size_t version_by_schema(const std::map<std::string, FoundObject>& objects)
   std::ptrdiff_t most = 0;
   for (std::size_t version = 1; version <= migrations().size(); ++version) {
     Database fresh{Database::InMemory()};
-    create_schema(fresh, version);
+    create_version(fresh, version);
     std::ptrdiff_t fitting = 0;
     for (const SchemaObject& object : schema_objects(fresh)) {
       const auto found = objects.find(object.name);
@@ -231,7 +230,7 @@ class Rescue {
     const std::size_t version = version_of_file();
     Database database(out, Database::Mode::read_write);
     database.execute(fmt::format("PRAGMA page_size = {}", file_.page_size()));
-    create_schema(database, version);
+    create_version(database, version);
     database.execute("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF");  // it is synced as a whole at its end
     shapes_ = table_shapes(database);
     note_strangers(database);

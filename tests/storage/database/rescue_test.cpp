@@ -26,8 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string bytes_of(const fs::path& file) {
-  std::ifstream input(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(input), {}};
+  std::string bytes(fs::file_size(file), '\0');
+  std::ifstream(file, std::ios::binary).read(bytes.data(), std::ssize(bytes));
+  return bytes;
 }
 
 void write_bytes(const fs::path& file, const std::string& bytes) {
