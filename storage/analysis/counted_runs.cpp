@@ -26,10 +26,14 @@ bool is_unfinished(const MeasuredRun& run) {
   return run.run->status != RunStatus::finished && !is_cut_log(run) && run.summary->nonfinite_steps == 0;
 }
 
-// The subject without the repeats that didn't finish, if one did: they have fewer steps, or none.
+// The subject without the repeats that didn't finish, if one did: they have fewer steps, or none. Without a finished
+// one those that have steps count.
 Subject without_unfinished(Subject subject) {
-  const bool any_finished = !std::ranges::all_of(subject.runs, is_unfinished);
-  if (any_finished) std::erase_if(subject.runs, is_unfinished);
+  const auto leave_out = [&](const auto& is_out) {
+    if (!std::ranges::all_of(subject.runs, is_out)) std::erase_if(subject.runs, is_out);
+  };
+  leave_out(is_unfinished);
+  leave_out([](const MeasuredRun& run) { return is_unmeasured(*run.summary); });
   return subject;
 }
 
@@ -70,6 +74,10 @@ int count_repeats(const Subject& subject) {
 
 }  // namespace
 
+bool is_unmeasured(const Summary& summary) {
+  return summary.steps == 0 && is_missing(summary.tokens_per_s);
+}
+
 bool is_cut_log(const MeasuredRun& run) {
   constexpr std::int64_t fewest = 8;
   const Summary& of = *run.summary;
@@ -89,7 +97,8 @@ Counted count_runs(std::span<const Subject> all_subjects) {
     const Subject& quiet = counted.subjects.emplace_back(without_disturbed(finished));
     const int left_out = runs_in(subject) - runs_in(with_copies);
     const auto to_come = static_cast<int>(std::ranges::count_if(subject.runs, [&](const MeasuredRun& run) {
-      return left_out > 0 && is_unfinished(run) && !is_over(run.run->status);
+      return !is_over(run.run->status) &&
+             std::ranges::find(with_copies.runs, run.run, &MeasuredRun::run) == with_copies.runs.end();
     }));
     counted.counts.push_back({.all = runs_in(subject),
                               .to_come = to_come,

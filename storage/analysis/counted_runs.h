@@ -9,6 +9,9 @@
 
 namespace stepladder {
 
+// Whether it has neither steps nor a reported throughput.
+bool is_unmeasured(const Summary& summary);
+
 // Whether its log just ends. The times of its steps are as good as any; its loss is one of an earlier step.
 bool is_cut_log(const MeasuredRun& run);
 

@@ -374,17 +374,18 @@ const Run& reference_of(std::span<const Run* const> runs) {
 
 namespace {
 
-// The repeats of the lowest rung that finished undisturbed, else all of them; in order.
+// The repeats of the lowest rung that finished undisturbed, else those with figures, else all of them; in order.
 std::vector<RunWithSummary> baseline_repeats(std::span<const RunWithSummary> runs) {
   int lowest = runs.front().first->rung;
   for (const auto& [run, summary] : runs) lowest = std::min(lowest, run->rung);
-  std::vector<RunWithSummary> repeats, undisturbed;
+  std::vector<RunWithSummary> repeats, measured, undisturbed;
   for (const RunWithSummary& each : runs) {
     if (each.first->rung != lowest) continue;
     repeats.push_back(each);
+    if (!is_unmeasured(*each.second)) measured.push_back(each);
     if (each.first->status == RunStatus::finished && !is_disturbed(*each.second)) undisturbed.push_back(each);
   }
-  std::vector<RunWithSummary>& all = undisturbed.empty() ? repeats : undisturbed;
+  std::vector<RunWithSummary>& all = !undisturbed.empty() ? undisturbed : !measured.empty() ? measured : repeats;
   std::ranges::stable_sort(all, {}, [](const RunWithSummary& each) { return each.first->repeat; });
   return all;
 }

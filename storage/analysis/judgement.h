@@ -60,10 +60,10 @@ std::string_view to_string(RungAnswer answer);  // "faster-one-run", "cannot-tel
 // How many runs a rung has, and which of them don't count.
 struct RunCount {
   int all = 0;
-  int to_come = 0;        // running or queued beside a finished one
-  int unfinished = 0;     // ended before their last step, beside a finished one
-  int copies = 0;         // of another, which counts
-  int disturbed = 0;      // by other programs, beside one that wasn't
+  int to_come = 0;     // running or queued beside one that counts
+  int unfinished = 0;  // ended before their last step, beside a finished one; or without a step, beside one with steps
+  int copies = 0;      // of another, which counts
+  int disturbed = 0;   // by other programs, beside one that wasn't
   bool all_busy = false;  // none was undisturbed, so the disturbed ones count
 
   int counted() const { return all - to_come - unfinished - copies - disturbed; }

@@ -6,6 +6,7 @@ namespace stepladder {
 
 RunPlace place_of(const Run& run) {
   RunPlace place{.hardware = run.hardware, .device = run.device.substr(0, run.device.find(':'))};
+  if (place.device == "auto") place.device.clear();  // it never started, so nobody has chosen one
   if (run.environment.find("\"host") == std::string::npos) return place;
   const nlohmann::json environment = nlohmann::json::parse(run.environment, nullptr, false);
   if (!environment.is_object()) return place;

@@ -198,7 +198,7 @@ void draw_text(const LadderModel& model, const LadderRung& rung, int baseline) {
     mark("ladder.under_way." + std::to_string(rung.judged.rung));
   }
   if (summary.steps == 0) {
-    text_quiet_wrapped(run.source == "launched"           ? "No steps yet."
+    text_quiet_wrapped(run.source == "launched"           ? is_over(run.status) ? "It has no steps." : "No steps yet."
                        : is_missing(summary.tokens_per_s) ? "The log has no steps for this rung, only a description."
                                                           : "The log reports this figure and has no steps behind it.");
     if (is_missing(summary.tokens_per_s)) return;

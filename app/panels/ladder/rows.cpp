@@ -343,7 +343,7 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
     text_right(text, right, font, text_size, &ink);
   };
   number(at.tokens, tokens_per_s_text(judged.tokens_per_s), fonts().semibold);
-  if (is_baseline) number(at.baseline, in_print("1 x"), fonts().regular);
+  if (is_baseline && !is_missing(judged.over_baseline.factor)) number(at.baseline, in_print("1 x"), fonts().regular);
   draw_factors(model, place, table, at, top, commands);
   if (beside) draw_others(*beside, table, at, top);
   const float pill_top = top + (height - pill_size("x").y) / 2;

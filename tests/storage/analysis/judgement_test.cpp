@@ -385,6 +385,31 @@ TEST_F(Rungs, ACancelledRepeatIsNoRunBesideAFinishedOne) {
   EXPECT_FALSE(flagged_once(judge_rungs(measured_, {})[0]));
 }
 
+TEST_F(Rungs, ARepeatThatNeverStartedIsNoBaseline) {
+  for (int i = 0; i < 2; ++i) {
+    runs_[i].rung = 0;
+    runs_[i].repeat = i;
+    runs_[i].status = RunStatus::stopped;
+    runs_[i].environment = R"({"host":"node1"})";
+  }
+  runs_[0].device = "cpu";
+  summaries_[0].watched_steps = summaries_[0].disturbed_steps = 50;  // so that the other one would stand for the rung
+  runs_[1].device = "auto";
+  series_[1] = {};
+  summaries_[1] = summarise(series_[1], -1, 1000);
+  for (const RunStatus status : {RunStatus::stopped, RunStatus::interrupted, RunStatus::failed, RunStatus::queued}) {
+    runs_[1].status = status;
+    const RungJudgement base = judge_rungs(measured_, {})[0];
+    EXPECT_NEAR(base.tokens_per_s, 10'000, 10) << to_string(status);
+    EXPECT_EQ(base.count.disturbed, 0);
+    EXPECT_EQ(base.count.counted(), 1);
+    EXPECT_EQ(base.count.to_come, status == RunStatus::queued ? 1 : 0);
+    EXPECT_EQ(std::ranges::count(base.flags, FlagId::other_machine, &Flag::id), 0);
+    const std::vector<RunWithSummary> runs{{&runs_[1], &summaries_[1]}, {&runs_[0], &summaries_[0]}};
+    EXPECT_EQ(baseline_of(runs).id, runs_[0].id);
+  }
+}
+
 TEST_F(Rungs, ACancelledRepeatThatDivergedIsNotForgotten) {
   for (int i = 0; i < 2; ++i) {
     runs_[i].rung = 1;

@@ -16,6 +16,7 @@ TEST(RunPlace, IsKnownAsFarAsTheRunSaysSo) {
   EXPECT_EQ(place_of(at(R"({"host":"node1","hosts":["node1","node2"]})")), (RunPlace{{"node1", "node2"}, ""}));
   for (const char* const bad : {"", "{", "[]", R"({"host":7})", R"({"hosts":{}})", R"({"hosts":[1]})"})
     EXPECT_EQ(place_of(at(bad)), RunPlace{}) << bad;
+  EXPECT_EQ(place_of({.device = "auto"}), RunPlace{}) << "a run that never started";
   EXPECT_EQ(place_text({{"node1", "node2"}, "A100"}), "on node1, then on node2 (A100)");
   EXPECT_EQ(place_text({{}, "A100"}), "on A100");
 }
