@@ -115,7 +115,7 @@ std::string kind_key(OperatorKind kind) {
   constexpr std::pair<OperatorKind, const char*> keys[] = {
       {OperatorKind::products, "products"},
       {OperatorKind::softmax, "softmax"},
-      {OperatorKind::normalisation, "norm"},
+      {OperatorKind::layer_norm, "norm"},
       {OperatorKind::gelu, "gelu"},
       {OperatorKind::elementwise, "elementwise"},
       {OperatorKind::copies, "copies"},

@@ -32,41 +32,41 @@
 namespace stepladder {
 
 Stage stages::compile() {
-  return {.id = "compile",
-          .title = "Compiled step",
-          .why =
-              "On a GPU the whole step is captured once and started by one call; on a CPU everything between two "
-              "products (GELU, add and norm, masked softmax, loss) is one fused kernel.",
-          .kind = StageKind::systems_only,
-          .apply = [](Recipe& recipe) { recipe.compile = Compile::on; },
-          .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
-          .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::on; },
-          .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> FieldText {
-            if (device == "cpu")
-              return architecture_of(recipe).is_gpt2()
-                         ? ""
-                         : "the kernels are made for GPT-2's LayerNorm, biases and tanh GELU";
-            if (device != "cuda") return "made for CPUs and NVIDIA GPUs, and this run is on " + device;
-            if (report.gpus.empty()) return "no usable NVIDIA GPU";
-            if (recipe.nproc > 1)
-              return "a captured step cannot exchange gradients with other processes (" + FieldName{"nproc"} + ")";
-            return report.step_capture_note;
-          },
-          .needs_support = true,
-          .known = {.words = {"torch compile", "compile"},
-                    .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.compile == "off"; },
-                    .law = {.terms = {{.device = "cpu",
-                                       .kinds = {OperatorKind::gelu, OperatorKind::elementwise, OperatorKind::copies,
-                                                 OperatorKind::softmax, OperatorKind::normalisation,
-                                                 OperatorKind::between, OperatorKind::other},
-                                       .rule = LawRule::vanishes,
-                                       .at_most = true,
-                                       .why = "what is between two products, if the fused loops cost nothing"},
-                                      {.device = "cuda",
-                                       .kinds = {OperatorKind::idle},
-                                       .rule = LawRule::vanishes,
-                                       .at_most = true,
-                                       .why = "launch gaps, if one call starts the whole step"}}}}};
+  return {
+      .id = "compile",
+      .title = "Compiled step",
+      .why =
+          "On a GPU the whole step is captured once and started by one call; on a CPU everything between two "
+          "products (GELU, add and norm, masked softmax, loss) is one fused kernel.",
+      .kind = StageKind::systems_only,
+      .apply = [](Recipe& recipe) { recipe.compile = Compile::on; },
+      .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
+      .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::on; },
+      .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> FieldText {
+        if (device == "cpu")
+          return architecture_of(recipe).is_gpt2() ? ""
+                                                   : "the kernels are made for GPT-2's LayerNorm, biases and tanh GELU";
+        if (device != "cuda") return "made for CPUs and NVIDIA GPUs, and this run is on " + device;
+        if (report.gpus.empty()) return "no usable NVIDIA GPU";
+        if (recipe.nproc > 1)
+          return "a captured step cannot exchange gradients with other processes (" + FieldName{"nproc"} + ")";
+        return report.step_capture_note;
+      },
+      .needs_support = true,
+      .known = {.words = {"torch compile", "compile"},
+                .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.compile == "off"; },
+                .law = {.terms = {{.device = "cpu",
+                                   .kinds = {OperatorKind::gelu, OperatorKind::elementwise, OperatorKind::copies,
+                                             OperatorKind::softmax, OperatorKind::layer_norm,
+                                             OperatorKind::normalisation, OperatorKind::between, OperatorKind::other},
+                                   .rule = LawRule::vanishes,
+                                   .at_most = true,
+                                   .why = "what is between two products, if the fused loops cost nothing"},
+                                  {.device = "cuda",
+                                   .kinds = {OperatorKind::idle},
+                                   .rule = LawRule::vanishes,
+                                   .at_most = true,
+                                   .why = "launch gaps, if one call starts the whole step"}}}}};
 }
 
 }  // namespace stepladder

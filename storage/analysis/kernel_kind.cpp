@@ -101,8 +101,8 @@ const KernelFamily* family_in(std::string_view words, bool are_arguments = false
 }
 
 bool is_fusible(OperatorKind kind) {
-  return kind == OperatorKind::softmax || kind == OperatorKind::normalisation || kind == OperatorKind::gelu ||
-         kind == OperatorKind::activation || kind == OperatorKind::embedding;
+  return kind == OperatorKind::softmax || kind == OperatorKind::layer_norm || kind == OperatorKind::normalisation ||
+         kind == OperatorKind::gelu || kind == OperatorKind::activation || kind == OperatorKind::embedding;
 }
 
 // Inductor's names list the operators whose loops it fused, and those beside which it did. Only a template ("tem")

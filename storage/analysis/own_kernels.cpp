@@ -8,7 +8,7 @@ namespace {
 constexpr std::array own_kernels{
     // The forward pass, in its order.
     OwnKernel{"embedding", OperatorKind::embedding, ModelPart::embedding},
-    OwnKernel{"add_norm", OperatorKind::normalisation}, OwnKernel{"qkv", OperatorKind::products, ModelPart::attention},
+    OwnKernel{"add_norm", OperatorKind::layer_norm}, OwnKernel{"qkv", OperatorKind::products, ModelPart::attention},
     OwnKernel{"split_heads", OperatorKind::copies, ModelPart::attention},
     OwnKernel{"causal_softmax", OperatorKind::softmax, ModelPart::attention},
     OwnKernel{"attention", OperatorKind::attention, ModelPart::attention},

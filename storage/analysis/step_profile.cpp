@@ -72,6 +72,10 @@ std::optional<OperatorKind> kind_of_operator(std::string_view name) {
 // The kind of a kernel whose launcher's kind may be known. A copy in a product is a copy; a product in a convolution is
 // a convolution.
 OperatorKind kind_of_kernel(KernelKind own, std::optional<OperatorKind> launcher) {
+  const auto is_norm = [](std::optional<OperatorKind> kind) {
+    return kind == OperatorKind::layer_norm || kind == OperatorKind::normalisation;
+  };
+  if (is_norm(own.kind) && is_norm(launcher)) return *launcher;  // norms share kernels
   const bool multiplies = launcher == OperatorKind::attention || launcher == OperatorKind::convolution;
   if (!own.is_generic && !(own.kind == OperatorKind::products && multiplies)) return own.kind;
   return launcher.value_or(own.kind);
@@ -82,7 +86,8 @@ OperatorKind kind_of_kernel(KernelKind own, std::optional<OperatorKind> launcher
 std::string_view to_string(OperatorKind kind) {
   return by_enum<OperatorKind>("matrix products", "attention", "softmax and loss", "layer norm", "GELU", "element-wise",
                                "copies and casts", "embedding", "optimiser", "communication", "data",
-                               "between operators", "idle", "convolution", "activation", "CUDA graphs", "other")[kind];
+                               "between operators", "idle", "convolution", "activation", "CUDA graphs", "other",
+                               "normalisation")[kind];
 }
 
 OperatorKind kind_of(const OperatorTime& each) {

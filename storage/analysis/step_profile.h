@@ -15,10 +15,10 @@
 namespace stepladder {
 
 enum class OperatorKind {
-  products,       // mm, addmm, bmm: those whose FLOPs are counted
-  attention,      // as one operator (scaled_dot_product_attention)
-  softmax,        // and the loss
-  normalisation,  // layer norm
+  products,   // mm, addmm, bmm: those whose FLOPs are counted
+  attention,  // as one operator (scaled_dot_product_attention)
+  softmax,    // and the loss
+  layer_norm,
   gelu,
   elementwise,  // additions, factors, masks, reductions, sorting
   copies,       // and casts from one type to another
@@ -30,16 +30,17 @@ enum class OperatorKind {
   idle,     // of a GPU
   // Later kinds follow, since kept slices have a kind's number.
   convolution,
-  activation,  // others than GELU
-  graph,       // CUDA graphs that a profiler traced as a whole
-  other        // kernels of no known family
+  activation,    // others than GELU
+  graph,         // CUDA graphs that a profiler traced as a whole
+  other,         // kernels of no known family
+  normalisation  // others than layer norm (batch, group, RMS), and where the name doesn't say which
 };
 inline constexpr std::array all_operator_kinds{
-    OperatorKind::products,      OperatorKind::attention, OperatorKind::convolution, OperatorKind::softmax,
-    OperatorKind::normalisation, OperatorKind::gelu,      OperatorKind::activation,  OperatorKind::elementwise,
-    OperatorKind::copies,        OperatorKind::embedding, OperatorKind::optimizer,   OperatorKind::data,
-    OperatorKind::communication, OperatorKind::graph,     OperatorKind::other,       OperatorKind::between,
-    OperatorKind::idle};
+    OperatorKind::products,    OperatorKind::attention,     OperatorKind::convolution, OperatorKind::softmax,
+    OperatorKind::layer_norm,  OperatorKind::normalisation, OperatorKind::gelu,        OperatorKind::activation,
+    OperatorKind::elementwise, OperatorKind::copies,        OperatorKind::embedding,   OperatorKind::optimizer,
+    OperatorKind::data,        OperatorKind::communication, OperatorKind::graph,       OperatorKind::other,
+    OperatorKind::between,     OperatorKind::idle};
 static_assert(all_operator_kinds.size() == enum_count<OperatorKind>());
 std::string_view to_string(OperatorKind kind);  // "matrix products"
 // By who launched it first (the part of the step, the operator), then by the kernel's own family.

@@ -105,7 +105,7 @@ TEST(KernelKind, only_a_template_of_inductor_multiplies) {
       {"", "triton_poi_fused__unsafe_view_mul_nll_loss_forward_pow_relu_threshold_backward_view_5", activation},
       {"", "triton_poi_fused__scaled_dot_product_flash_attention_cat_transpose_view_10", copies},
       {"", "triton_red_fused__fused_rms_norm__unsafe_view_add_cat_mul_neg_slice_split_unsqueeze_view_3", normalisation},
-      {"", "triton_per_fused_add_native_layer_norm_2", normalisation},
+      {"", "triton_per_fused_add_native_layer_norm_2", layer_norm},
       {"", "triton_red_fused__to_copy_add_mean_mul_pow_rsqrt_0", normalisation},
       {"", "triton_poi_fused_gelu_native_layer_norm_4", gelu},
       {"", "triton_poi_fused_embedding_dense_backward_45", embedding},
@@ -163,14 +163,14 @@ TEST(KernelKind, a_word_inside_another_word_says_nothing) {
 
 TEST(KernelKind, norms_losses_activations_embeddings_and_copies) {
   expect_kinds({
-      {"", "void transformer_engine::normalization::ln_fwd_tuned_kernel<>", normalisation},
-      {"", "void layer_norm::ln_fwd_kernel<>", normalisation},
+      {"", "void transformer_engine::normalization::ln_fwd_tuned_kernel<>", layer_norm},
+      {"", "void layer_norm::ln_fwd_kernel<>", layer_norm},
       {"", "void flashinfer::norm::FusedAddRMSNormKernel<8u, __nv_bfloat16>(int)", normalisation},
       {"", "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 512, true, 1>(float)", normalisation},
       {"", "MIOpenBatchNormFwdTrainSpatial", normalisation},
       {"", "void at::native::(anonymous namespace)::GammaBetaBackwardCUDAKernel<float>(int)", normalisation},
       {"", "_rms_norm_forward_kernel", normalisation},
-      {"aten::native_layer_norm", "void at::native::vectorized_elementwise_kernel<4>()", normalisation},
+      {"aten::native_layer_norm", "void at::native::vectorized_elementwise_kernel<4>()", layer_norm},
       {"", "void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float>(float*)", softmax},
       {"", "liger_cross_entropy_kernel", softmax},
       {"aten::_softmax", "void at::native::reduce_kernel<512, 1, MaxOps>(int)", softmax},
@@ -199,6 +199,13 @@ TEST(KernelKind, norms_losses_activations_embeddings_and_copies) {
        elementwise},
       {"mylib::fused_step", "my_own_kernel", other},
       {"mylib::rms_norm", "my_own_kernel", normalisation},
+      {"aten::native_batch_norm", "void at::native::batch_norm_collect_statistics_kernel<float>(int)", normalisation},
+      {"aten::native_layer_norm", "void at::native::(anonymous namespace)::RowwiseMomentsCUDAKernel<float>(int)",
+       layer_norm},
+      {"aten::native_group_norm", "void at::native::(anonymous namespace)::RowwiseMomentsCUDAKernel<float>(int)",
+       normalisation},
+      {"", "_layer_norm_fwd_1pass_kernel", layer_norm},
+      {"", "_rms_layernorm_forward", normalisation},
   });
 }
 

@@ -26,7 +26,7 @@ TEST(StepProfile, OperatorsHaveKinds) {
   EXPECT_EQ(kind_of(forward("aten::bmm", 1)), OperatorKind::products);
   EXPECT_EQ(kind_of(forward("aten::_scaled_dot_product_flash_attention_for_cpu", 1)), OperatorKind::attention);
   EXPECT_EQ(kind_of(forward("aten::_log_softmax", 1)), OperatorKind::softmax);
-  EXPECT_EQ(kind_of(forward("aten::native_layer_norm_backward", 1)), OperatorKind::normalisation);
+  EXPECT_EQ(kind_of(forward("aten::native_layer_norm_backward", 1)), OperatorKind::layer_norm);
   EXPECT_EQ(kind_of(forward("aten::gelu_backward", 1)), OperatorKind::gelu);
   EXPECT_EQ(kind_of(forward("aten::mul", 1)), OperatorKind::elementwise);
   EXPECT_EQ(kind_of(forward("aten::_to_copy", 1)), OperatorKind::copies);
@@ -37,7 +37,7 @@ TEST(StepProfile, OperatorsHaveKinds) {
   EXPECT_EQ(kind_of(forward("plan::attention_out_backward", 1)), OperatorKind::products);
   EXPECT_EQ(kind_of(forward("plan::attention_backward", 1)), OperatorKind::attention);
   EXPECT_EQ(kind_of(forward("plan::weight_gradient", 1)), OperatorKind::products);
-  EXPECT_EQ(kind_of(forward("plan::add_norm", 1)), OperatorKind::normalisation);
+  EXPECT_EQ(kind_of(forward("plan::add_norm", 1)), OperatorKind::layer_norm);
   EXPECT_EQ(kind_of({.part = "optimizer", .name = "aten::mul"}), OperatorKind::optimizer);
   EXPECT_EQ(kind_of({.part = "data", .name = "aten::copy_"}), OperatorKind::data);
 }
