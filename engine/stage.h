@@ -38,6 +38,8 @@ struct Stage {
   // Why it is known to be slower than nothing on this device, though it works; empty: it isn't. A ladder has it only if
   // somebody names it.
   std::function<std::string(const DeviceReport&, const std::string& device)> slow = [](auto&&...) { return ""; };
+  // Why it seldom makes a step faster on this device; empty: it may. Where nobody asked for it, Launch doesn't tick it.
+  std::function<std::string(const std::string& device)> seldom_faster = [](auto&&...) { return ""; };
   // True if a recipe that has it cannot be trained without support for it, since the run's precision would be wrong.
   bool needs_support = false;
   // Its names in other people's logs, and the gains that the advisor may expect. known_stages() fills in `id` and

@@ -37,6 +37,9 @@ Stage stages::ddp() {
         if (!report.process_groups_note.empty()) return report.process_groups_note;
         return report.cpu_cores < 2 ? "needs two CPU cores" : "";
       },
+      .seldom_faster = [](const std::string& device) -> std::string {
+        return device == "cpu" ? "processes on one CPU share its cores, so they seldom save time" : "";
+      },
       .known = {.words = {"ddp", "data parallel"},
                 .law = {.terms = {{.device = "cuda",
                                    .rule = LawRule::times,

@@ -39,6 +39,8 @@ Stage stages::grad_accumulation() {
               return "the batch is already cut into " + std::to_string(recipe.grad_accum) + " micro-batches";
             return pieces_of(recipe.batch) > 1 ? "" : "a batch of " + std::to_string(recipe.batch) + " cannot be cut";
           },
+          .seldom_faster =
+              [](auto&&...) { return "it saves memory and seldom time: the same arithmetic in smaller products"; },
           .known = {.words = {"gradient accum", "grad accum"},
                     .effect = StageEffect::fewer_exchanges,
                     .law = {.terms = {{.at_most = true, .why = "as much arithmetic as before, in smaller products"}}}}};

@@ -135,6 +135,14 @@ TEST(LaunchPlan, AWrongValueLeavesTheProposalAsItIs) {
   propose();
   const std::vector<std::string> proposed = ticked();
   ASSERT_EQ(std::ranges::count(proposed, "tf32"), 0) << "a CPU has none";
+  for (const char* seldom : {"grad-accumulation", "ddp"}) {
+    EXPECT_EQ(std::ranges::count(proposed, seldom), 0);
+    const auto row = std::ranges::find(form.rows, seldom, &RungRow::text);
+    ASSERT_NE(row, form.rows.end());
+    EXPECT_NE(row->not_proposed, "");
+    const auto is_it = [&](const PlannedRung& rung) { return rung.stages.front() == seldom; };
+    EXPECT_TRUE(std::ranges::any_of(usual_rungs(), is_it)) << "the command line's ladder keeps it";
+  }
   for (const auto& [field, value] : {std::pair("steps", "1e-4, 3e-4"), {"steps", "x"}, {"lr", "1e-4, 1e-4"}}) {
     form.values[field] = value;
     const CheckedForm& checked = propose();

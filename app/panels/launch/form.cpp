@@ -167,8 +167,10 @@ void LaunchForm::propose(const CheckedForm& checked, const Workspace& workspace)
     Recipe with;
     if (stage) stage->apply(with);
     const bool is_bf16 = with.autocast == Autocast::bf16 || with.matmul == MatmulPrecision::bf16;
+    const std::string device = workspace.device->resolve(checked.request.base.device);
     const std::string why = is_bf16 ? why_not_bf16(checked.request.base.device, *workspace.device, workspace.hardware,
                                                    workspace.measured_runs())
+                            : stage ? stage->seldom_faster(device)
                                     : "";
     if (!why.empty()) row.not_proposed = why;
     for (std::size_t rung = 1; checked.plan && rung < checked.plan->slower.size(); ++rung)

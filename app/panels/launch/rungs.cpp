@@ -128,25 +128,9 @@ Explanation explanation_of(const RungRow& row, std::size_t place, const CheckedF
   return {.words = std::move(change), .anchor = "", .details = "", .is_important = false};
 }
 
-// As many of a sentence's clauses as fit, so that what is shown makes sense, none of them cut inside parentheses; all
-// of it if not even one does.
-std::string clauses_that_fit(const std::string& words, float width) {
-  std::string_view fits = words;
-  const auto is_open = [&] { return std::ranges::count(fits, '(') != std::ranges::count(fits, ')'); };
-  while (is_open() || ImGui::CalcTextSize(fits.data(), fits.data() + fits.size()).x > width) {
-    const std::size_t end = fits.find_last_of(";:,(");
-    if (end == std::string_view::npos || end == 0) return words;
-    fits = fits.substr(0, end);
-    while (fits.ends_with(' ')) fits.remove_suffix(1);
-  }
-  return std::string(fits);
-}
-
 void draw_explanation(const Explanation& explained, std::size_t place, float width) {
   if (explained.words.empty()) return;
-  const std::string shown = explained.is_important ? explained.words : clauses_that_fit(explained.words, width);
-  text_cut(shown, width, palette().quiet, fonts().regular, small_size);
-  if (shown != explained.words && explained.details.empty()) wrapped_tooltip(explained.words, px(420));
+  text_cut(explained.words, width, palette().quiet, fonts().regular, small_size);
   if (*explained.anchor) mark(row_mark(explained.anchor, place));
   if (!explained.details.empty()) wrapped_tooltip(explained.details, px(420));
 }
