@@ -138,23 +138,6 @@ std::string name_of(const Curve& curve) {
   return curve.label.substr(0, curve.label.find("##"));
 }
 
-// What the names of a legend must fit in, so that they don't cover the plot, and what they do without: where one
-// doesn't fit, the words with which all begin.
-struct LegendRoom {
-  float width = 0;
-  std::string beginning = {};
-};
-
-LegendRoom legend_room(const Chart& chart, float plot_width) {
-  LegendRoom room{.width = std::max(px(60), plot_width * 0.4f)};
-  std::vector<std::string> names;
-  for (const Curve* curve : in_legend_order(chart)) names.push_back(name_of(*curve));
-  const bool all_fit =
-      std::ranges::all_of(names, [&](const std::string& name) { return cut_to(name, room.width) == name; });
-  if (!all_fit && names.size() > 1) room.beginning = common_beginning(names, names.size());
-  return room;
-}
-
 std::string legend_label(const Curve& curve, const LegendRoom& room) {
   const std::string name = name_of(curve);
   const std::string cut = cut_to(without_beginning(name, room.beginning), room.width, Cut::middle);
@@ -298,8 +281,17 @@ void use_line_styles(bool on) {
   line_styles_on = on;
 }
 
-void draw_layers(const Chart& chart, const ChartView& view) {
-  const LegendRoom room = legend_room(chart, view.size.x);
+LegendRoom legend_room(const Chart& chart, float plot_width) {
+  LegendRoom room{.width = std::max(px(60), plot_width * 0.4f)};
+  std::vector<std::string> names;
+  for (const Curve* curve : in_legend_order(chart)) names.push_back(name_of(*curve));
+  const bool all_fit =
+      std::ranges::all_of(names, [&](const std::string& name) { return cut_to(name, room.width) == name; });
+  if (!all_fit && names.size() > 1) room.beginning = common_beginning(names, names.size());
+  return room;
+}
+
+void draw_layers(const Chart& chart, const ChartView& view, const LegendRoom& room) {
   draw_shade(chart);
   list_in_legend(chart, room);
   draw_zero_line(chart);
@@ -481,7 +473,7 @@ void draw_values(const Chart& chart, const ChartView& view, double x) {
                         corner.y, corner.x + size.x, corner.y + size.y);
 }
 
-void use_legend(const Chart& chart, float plot_width) {
+void use_legend(const Chart& chart, const LegendRoom& room) {
   if (!chart.legend_input) return;
   LegendInput& input = *chart.legend_input;
   input = {};
@@ -489,7 +481,6 @@ void use_legend(const Chart& chart, float plot_width) {
   if ((plot.Flags & ImPlotFlags_NoLegend) != 0) return;
   const ImPlotLegend& legend = plot.Items.Legend;
   const ImPlotStyle& style = ImPlot::GetStyle();
-  const LegendRoom room = legend_room(chart, plot_width);
   float top = legend.Rect.Min.y + style.LegendInnerPadding.y;
   for (const Curve* curve : in_legend_order(chart)) {
     const float bottom = top + ImGui::GetTextLineHeight();

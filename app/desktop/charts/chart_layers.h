@@ -6,8 +6,16 @@
 
 namespace stepladder {
 
+// What the names of a legend must fit in, so that they don't cover the plot, and what they do without: where one
+// doesn't fit, the words with which all begin.
+struct LegendRoom {
+  float width = 0;
+  std::string beginning = {};
+};
+LegendRoom legend_room(const Chart& chart, float plot_width);
+
 // Draws everything that doesn't depend on the mouse.
-void draw_layers(const Chart& chart, const ChartView& view);
+void draw_layers(const Chart& chart, const ChartView& view, const LegendRoom& room);
 
 // False if the legend would hide more than half of the plot (more of one whose legend hides curves); the read-out then
 // names the curves.
@@ -23,7 +31,7 @@ void read_out(const Chart& chart, const ChartView& view, double x);
 void draw_values(const Chart& chart, const ChartView& view, double x);
 
 // Fills Chart::legend_input, if the chart wants it.
-void use_legend(const Chart& chart, float plot_width);
+void use_legend(const Chart& chart, const LegendRoom& room);
 
 // The line that the user may drag, if the chart has one.
 void draw_target(const Chart& chart);

@@ -133,8 +133,9 @@ Drawn draw_plot(const Chart& chart, const ChartView& view, ChartState& state) {
   const ImPlotRect limits = ImPlot::GetPlotLimits();
   drawn.off_screen = off_screen(view, {limits.X.Min, limits.X.Max}, {limits.Y.Min, limits.Y.Max});
   drawn.floor_is_below = chart.floor < limits.Y.Min;
-  draw_layers(chart, view);
-  use_legend(chart, view.size.x);
+  const LegendRoom room = legend_room(chart, view.size.x);
+  draw_layers(chart, view, room);
+  use_legend(chart, room);
   if (view.density && view.density->hovered() && chart.legend_input && chart.legend_input->hovered < 0)
     chart.legend_input->hovered = chart.curves[*view.density->hovered()].order;
   const bool moves_x = interact(chart, view, state);
