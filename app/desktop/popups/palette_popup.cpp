@@ -89,15 +89,21 @@ void PalettePopup::begin_window() const {
                                  viewport->WorkPos.y + std::min(px(96), viewport->WorkSize.y * 0.1f)));
   ImGui::SetNextWindowSize(ImVec2(width, std::min(px(64) + rows, viewport->WorkSize.y * 0.8f)));
   if (is_new_) ImGui::SetNextWindowFocus();
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, palette().card);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(10));
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, px(1));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(10)));
   ImGui::Begin("##palette", nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoDocking |
-                   ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav);
-  ImGui::PopStyleVar(3);
-  ImGui::PopStyleColor();
+                   ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoBackground);
+  // Its own ground: what is behind it is dimmed first, as behind a question.
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const ImVec2 low = ImGui::GetWindowPos(), high(low.x + ImGui::GetWindowSize().x, low.y + ImGui::GetWindowSize().y);
+  draw->PushClipRectFullScreen();
+  draw->AddRectFilled(viewport->Pos, ImVec2(viewport->Pos.x + viewport->Size.x, viewport->Pos.y + viewport->Size.y),
+                      ImGui::GetColorU32(ImGuiCol_ModalWindowDimBg));
+  draw->PopClipRect();
+  draw->AddRectFilled(low, high, u32(palette().card), ImGui::GetStyle().WindowRounding);
+  draw->AddRect(low, high, u32(palette().line), ImGui::GetStyle().WindowRounding);
+  ImGui::PopStyleVar(2);
 }
 
 bool PalettePopup::move_selection() {
