@@ -100,6 +100,10 @@ bool DesktopState::can_train() {
   return session != nullptr;
 }
 
+void DesktopState::require_measurable() const {
+  if (const std::string why = workspace.why_not_measure(); !why.empty()) throw std::runtime_error(why);
+}
+
 const DeviceReport& DesktopState::device() const {
   if (!workspace.device) throw std::runtime_error("Stepladder is still detecting the hardware: try again in a moment.");
   return *workspace.device;

@@ -71,6 +71,8 @@ struct DesktopState {
 
   bool can_train();  // false without a session; says so if the project is read-only
 
+  void require_measurable() const;  // throws std::runtime_error: Workspace::why_not_measure
+
   const DeviceReport& device() const;  // throws std::runtime_error while it is being detected
 
   // Notes that a change was made, and how it is undone. `what` is in the past tense.

@@ -400,14 +400,14 @@ bool change_button(const Workspace& workspace, const char* label, const std::str
 
 void trace_button(const Workspace& workspace, const Run& run, const std::string& name, Commands& commands) {
   if (!can_trace(run)) return;
-  const bool trains = workspace.running() != nullptr;
+  const std::string why_not = workspace.why_not_measure();
   flow_to(trace_label);
-  ImGui::BeginDisabled(trains);
+  ImGui::BeginDisabled(!why_not.empty());
   const bool is_pressed =
       change_button(workspace, trace_label, name,
-                    trains ? "A run trains now: both would disturb each other"
-                           : "Trains a few steps of its recipe again, in a process of its own, and shows in Profile "
-                             "where a step's time goes; no run is recorded");
+                    !why_not.empty() ? why_not.c_str()
+                                     : "Trains a few steps of its recipe again, in a process of its own, and shows in "
+                                       "Profile where a step's time goes; no run is recorded");
   ImGui::EndDisabled();
   if (is_pressed) commands.push_back(TraceRun{run.id});
 }

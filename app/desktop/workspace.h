@@ -96,6 +96,8 @@ class Workspace {
   const std::vector<Ladder>& ladders() const { return ladders_; }
   const Ladder* ladder(LadderId id) const;
   std::vector<const RunEntry*> runs_of(LadderId ladder) const;  // by rung, then repeat
+  // Why nothing can be measured into the project now, as a sentence; empty: it can.
+  std::string why_not_measure() const;
   const RunEntry* running() const;                              // the run that is training now, here or elsewhere
   bool is_ours(RunId run) const;                                // this session trains it, or will
   bool trains_here() const;                                     // any run is ours

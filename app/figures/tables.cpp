@@ -60,7 +60,7 @@ TextTable operators_table(const Study& study) {
   };
   std::vector<Profiled> rungs;
   for (const StudyRung& rung : study.rungs) {
-    const FittedProfile fitted = fit_to_step(rung.first->profile, rung.first->parts, rung.judged.step_ms());
+    const FittedProfile fitted = fit_to_step(rung.first->profile, rung.first->parts, rung.first->summary.dt_ms_median);
     if (fitted.is_comparable) rungs.push_back({rung, KindTimes(fitted.profile), step_ms(fitted.profile)});
   }
   TextTable table{.heads = {study.is_ladder ? "rung" : "run", study.is_ladder ? "stage" : "name"},

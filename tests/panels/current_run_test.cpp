@@ -128,5 +128,28 @@ TEST(CurrentRun, OfAScriptInLiveHasNoEndAndNoButtonsThatCannotAct) {
   }
 }
 
+TEST(CurrentRun, OfARungIsTheOneThatStandsForItInLadder) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "mine"});
+  const auto add = [&](int repeat, RunStatus status, std::int64_t steps) {
+    std::vector<StepRecord> records;
+    for (std::int64_t step = 1; step <= steps; ++step) records.push_back({.step = step, .loss = 3, .dt_ms = 20});
+    return store.insert_finished({.name = "run", .ladder = ladder, .rung = 0, .repeat = repeat, .status = status},
+                                 records);
+  };
+  add(0, RunStatus::stopped, 0);
+  const RunId finished = add(1, RunStatus::finished, 20);
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"history"}});
+  imgui.frame(app);
+  app.workspace().selection.rung = 0;
+  ASSERT_TRUE(app.workspace().current_run());
+  EXPECT_EQ(app.workspace().current_run()->run.id, finished);
+  ASSERT_TRUE(imgui.click(app, "side.ladder"));
+  ASSERT_TRUE(imgui.click(app, "ladder.rung.0"));
+  EXPECT_EQ(app.workspace().selection.shown_run, finished);
+  EXPECT_NE(app.workspace().why_not_measure(), "") << "in memory";
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -373,6 +373,37 @@ TEST(MfuView, SaysInASentenceWhatTheShareIsAndCountsCores) {
   EXPECT_TRUE(ui_test_anchors::find("mfu.answer.possible.devices")) << "typed numbers are of no run";
 }
 
+// A share of one precision's peak isn't compared with a share of another's; the chart says which runs it lacks.
+TEST(Mfu, RunsAreOrderedWithinOnePeakAndThoseNotDrawnAreCounted) {
+  RunStore store = RunStore::in_memory();
+  const auto insert = [&](const char* precision, std::int64_t tokens) {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= 20; ++step)
+      steps.push_back({.step = step, .loss = 3, .dt_ms = 100, .tokens = tokens});
+    return store.insert_finished({.name = precision,
+                                  .status = RunStatus::finished,
+                                  .source = "launched",
+                                  .tokens_per_step = tokens,
+                                  .params = 124'439'808,
+                                  .device = "cuda",
+                                  .hardware = "NVIDIA A100-SXM4-40GB",
+                                  .precision = precision,
+                                  .sync = Sync::event},
+                                 steps);
+  };
+  const RunId fp32 = insert("fp32", 1500), bf16 = insert("bf16", 3000);  // 57 % of 19.5, 7 % of 312 TFLOP/s
+  insert("bf16", 0);
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"mfu"}});
+  app.workspace().hardware = HardwareTable::read(std::string(STEPLADDER_SOURCE_DIR) + "/assets/hardware.csv");
+  ui_test_anchors::keep();
+  for (int i = 0; i < 5; ++i) imgui.frame(app);
+  const auto place_of = [](RunId run) { return ui_test_anchors::find("mfu.run." + std::to_string(run)); };
+  ASSERT_TRUE(place_of(fp32) && place_of(bf16));
+  EXPECT_LT(place_of(bf16)->y0, place_of(fp32)->y0);
+  EXPECT_TRUE(ui_test_anchors::find("mfu.not_drawn.1.2")) << "no throughput; no shape";
+}
+
 // The same buttons in every view that has them.
 TEST(ReadOnly, NothingThatTrainsCanBeStarted) {
   RunStore store = RunStore::in_memory();

@@ -130,9 +130,7 @@ void commands::execute(DesktopState& desktop, const MeasureNoise&) {
 
 void commands::execute(DesktopState& desktop, const MeasurePeak&) {
   if (desktop.peak_probe.is_active()) return;
-  if (desktop.workspace.running())
-    throw std::runtime_error(
-        "A run trains now, and both would disturb each other: measure the peak when it has ended.");
+  desktop.require_measurable();
   desktop.peak_probe.start(
       [database = desktop.workspace.database](JobControl& job) {
         return run_own_program(database, {"doctor", "--probe"}, "The peak could not be measured", job).is_object();

@@ -1,6 +1,9 @@
 #include "app/desktop/commands/selection_commands.h"
 
+#include <vector>
+
 #include "app/desktop/desktop_state.h"
+#include "storage/analysis/judgement.h"
 
 namespace stepladder {
 
@@ -14,11 +17,10 @@ void commands::execute(DesktopState& desktop, const SelectRung& select) {
   workspace.selection.rung = select.rung;
   const Ladder* ladder = workspace.shown_ladder();
   if (!ladder) return;
-  for (const RunEntry* entry : workspace.runs_of(ladder->id)) {  // the first repeat comes first
-    if (entry->run.rung != select.rung) continue;
-    workspace.selection.shown_run = entry->run.id;
-    return;
-  }
+  std::vector<RunWithSummary> repeats;
+  for (const RunEntry* entry : workspace.runs_of(ladder->id))
+    if (entry->run.rung == select.rung) repeats.emplace_back(&entry->run, &entry->summary);
+  if (!repeats.empty()) workspace.selection.shown_run = baseline_of(repeats).id;  // as in the row
 }
 
 void commands::execute(DesktopState& desktop, const SelectRun& select) {

@@ -48,9 +48,7 @@ void commands::execute(DesktopState& desktop, const ShowTrace& show) {
 }
 
 void commands::execute(DesktopState& desktop, const TraceRun& trace) {
-  if (desktop.workspace.database.empty()) throw std::runtime_error("There isn't a database to keep the trace in.");
-  if (desktop.workspace.running())
-    throw std::runtime_error("A run trains now, and both would disturb each other: trace this one when it has ended.");
+  desktop.require_measurable();
   const RunEntry* run = desktop.workspace.find(trace.run);
   if (!run) return;
   desktop.trace_imports.add(
@@ -60,9 +58,7 @@ void commands::execute(DesktopState& desktop, const TraceRun& trace) {
 }
 
 void commands::execute(DesktopState& desktop, const TimePasses&) {
-  if (desktop.workspace.database.empty()) throw std::runtime_error("There isn't a database to keep the passes in.");
-  if (desktop.workspace.running())
-    throw std::runtime_error("A run trains now, and both would disturb each other: time the passes when it has ended.");
+  desktop.require_measurable();
   desktop.trace_imports.add(
       [database = desktop.workspace.database](JobControl& job) { return time_passes(database, job); },
       "Timing a model's forward and backward pass");

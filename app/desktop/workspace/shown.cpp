@@ -5,7 +5,7 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/workspace.h"
-#include "storage/analysis/plausibility.h"
+#include "storage/analysis/judgement.h"
 
 namespace stepladder {
 
@@ -31,6 +31,11 @@ std::vector<const RunEntry*> Workspace::runs_of(LadderId ladder) const {
     return std::pair(a->run.rung, a->run.repeat) < std::pair(b->run.rung, b->run.repeat);
   });
   return found;
+}
+
+std::string Workspace::why_not_measure() const {
+  if (database.empty()) return "There isn't a database to keep the result in.";
+  return running() ? "A run trains now, and both would disturb each other. Wait until it has ended." : "";
 }
 
 const RunEntry* Workspace::running() const {
@@ -96,9 +101,10 @@ std::vector<const RunEntry*> Workspace::compared() const {
 
 const RunEntry* Workspace::run_of_ladder(LadderId ladder) const {
   const std::vector<const RunEntry*> runs = runs_of(ladder);
-  if (selection.rung >= 0)
-    for (const RunEntry* entry : runs)
-      if (entry->run.rung == selection.rung) return entry;
+  std::vector<RunWithSummary> repeats;
+  for (const RunEntry* entry : runs)
+    if (entry->run.rung == selection.rung) repeats.emplace_back(&entry->run, &entry->summary);
+  if (!repeats.empty()) return find(baseline_of(repeats).id);
   if (fastest_at_ != version) fastest_.clear();
   fastest_at_ = version;
   const auto [known, is_new] = fastest_.try_emplace(ladder, 0);

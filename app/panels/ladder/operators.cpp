@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -7,25 +6,21 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/ladder/parts.h"
+#include "app/text/format.h"
 #include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {
 
-// The profile of the repeat whose step time is nearest to the rung's, beside the rung's step; of no steps if none has
-// one.
-FittedProfile profile_of(const LadderModel& model, const Workspace& workspace, const LadderRung& rung) {
-  const double step_ms = rung.judged.step_ms();
-  const RunDetail* nearest = nullptr;
-  double least = 0;
-  for (const LossCurve& curve : model.losses) {
-    if (curve.rung != rung.judged.rung || !workspace.profile(curve.run)) continue;
-    const double distance = std::fabs(workspace.profile(curve.run)->measured_ms - step_ms);
-    if (nearest && !(distance < least)) continue;
-    nearest = workspace.detail(curve.run);
-    least = distance;
-  }
-  return nearest ? fit_to_step(nearest->profile, nearest->parts, step_ms) : FittedProfile{};
+// The profile of the run that stands for the rung, beside that run's step, as everywhere else; null: it has none.
+const FittedProfile* profile_of(const Workspace& workspace, const LadderRung* rung) {
+  return rung ? workspace.profile(rung->first.id) : nullptr;
+}
+
+// "rung 2, repeat 3"
+std::string name_of(const LadderRung& rung) {
+  return "rung " + std::to_string(rung.judged.rung) +
+         (rung.judged.count.all > 1 ? ", repeat " + std::to_string(rung.first.repeat + 1) : "");
 }
 
 // The previous rung in the ladder; null for the first.
@@ -58,22 +53,21 @@ void draw_ladder_operators(const LadderModel& model, const Workspace& workspace,
   const float right = corner.x + ImGui::GetContentRegionAvail().x;
   const LadderRung* rung_before = before(model, selected);
   const LadderRung* rung = model.rung(selected);
-  const FittedProfile shown = rung ? profile_of(model, workspace, *rung) : FittedProfile{};
-  const FittedProfile held = rung_before ? profile_of(model, workspace, *rung_before) : FittedProfile{};
+  const FittedProfile* shown = profile_of(workspace, rung);
+  const FittedProfile* held = profile_of(workspace, rung_before);
   text_strong("Step breakdown");
   ImGui::SetCursorPos(ImVec2(right - px(112), corner.y - px(5)));
   draw_times_switch(shows_operators);
   ImGui::SetCursorPos(ImVec2(corner.x, corner.y + px(22)));
-  if (shown.profile.steps == 0) {
+  if (!shown) {
     text_quiet_wrapped("No profile of this rung: " + (rung ? why_no_profile(rung->first) : "") + ".");
   } else {
-    const bool compares = held.is_comparable && shown.is_comparable;
-    text_quiet_wrapped("rung " + std::to_string(selected) +
-                       (compares ? ", grey: rung " + std::to_string(rung_before->judged.rung) : ""));
-    if (const std::string text = fit_text(shown); !text.empty()) text_quiet_wrapped(text);
+    const bool compares = held && held->is_comparable && shown->is_comparable;
+    text_quiet_wrapped(capitalised(name_of(*rung)) + (compares ? "; grey: " + name_of(*rung_before) : "") + ".");
+    if (const std::string text = fit_text(*shown); !text.empty()) text_quiet_wrapped(text);
     const bool is_clear =
-        rung && (rung->judged.over_previous.is(Verdict::faster) || rung->judged.over_previous.is(Verdict::slower));
-    draw_operator_bars(shown, rung_colour(model.colour_of(selected)), compares ? &held : nullptr, is_clear);
+        rung->judged.over_previous.is(Verdict::faster) || rung->judged.over_previous.is(Verdict::slower);
+    draw_operator_bars(*shown, rung_colour(model.colour_of(selected)), compares ? held : nullptr, is_clear);
   }
   end_card();
   mark("ladder.operators");

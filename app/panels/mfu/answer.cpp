@@ -187,12 +187,13 @@ std::string rest_text(double mfu, const FittedProfile* profile) {
 // The button that measures this machine's peak; while it does, how long it has taken and a button that ends it.
 void draw_probe(const Workspace& workspace, Commands& commands) {
   if (is_missing(workspace.measures_peak_since)) {
-    ImGui::BeginDisabled(workspace.running() != nullptr || workspace.database.empty());
+    const std::string why_not = workspace.why_not_measure();
+    ImGui::BeginDisabled(!why_not.empty());
     if (quiet_button("Measure this machine's peak", "mfu.probe")) commands.push_back(MeasurePeak{});
     ImGui::EndDisabled();
-    return wrapped_tooltip(workspace.running() ? "A run trains now, and both would disturb each other"
-                                               : "Times matrix products and copies for about ten seconds; every "
-                                                 "project of yours takes its peak from then on",
+    return wrapped_tooltip(why_not.empty() ? "Times matrix products and copies for about ten seconds; every project of "
+                                             "yours takes its peak from then on"
+                                           : why_not,
                            360);
   }
   constexpr double usual_seconds = 15;

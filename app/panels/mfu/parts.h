@@ -83,6 +83,7 @@ struct MfuRow {
   std::string name;
   std::string hardware;
   int devices = 1;
+  Precision peak = Precision::unknown;  // whose peak the MFU is a share of; unknown: there is none
   std::int64_t seq = 0;
   std::int64_t params = 0;
   double tokens_per_s = missing;
@@ -106,6 +107,7 @@ enum MfuColumn {
   column_said,
   column_computed,
   column_difference,
+  column_peak,
   column_mfu,
   column_count
 };
@@ -158,7 +160,7 @@ struct RooflinePoint {
 
 struct Roofline {
   std::vector<RooflinePoint> points;
-  std::size_t runs = 0;  // including those of unknown shape, batch or throughput
+  std::size_t without_speed = 0, without_shape = 0;  // runs that can't be points
 };
 
 // "memory-bound: 40 FLOP/byte, ridge at 150"; empty if the form's run, the peak or the bandwidth isn't known.

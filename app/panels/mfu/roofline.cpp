@@ -181,8 +181,7 @@ void draw_head(const Roofline& roofline, const Hardware* hardware) {
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
   std::string note = hardware ? hardware->name : "no hardware selected";
-  if (!roofline.points.empty())
-    note += "  \xE2\x80\x93  " + grouped(roofline.points.size()) + " of " + grouped(roofline.runs) + " runs";
+  if (!roofline.points.empty()) note += "  \xE2\x80\x93  " + plural(roofline.points.size(), "run");
   const float help = px(70);
   text_cut(note, std::max(px(20), ImGui::GetContentRegionAvail().x - help - px(8)), palette().quiet, fonts().regular,
            small_size);
@@ -265,12 +264,23 @@ std::string bound_of(const Roofline& roofline, const Roof& roof, RunId chosen) {
          " FLOP/byte, ridge at " + compact(ridge);
 }
 
-// The bound of the calculator's run, else the number of points that the chart can't show.
+// "3 runs without throughput aren't drawn"; empty if all are.
+std::string not_drawn_text(const Roofline& roofline) {
+  std::string text;
+  if (roofline.without_speed > 0) text = plural(roofline.without_speed, "run") + " without throughput";
+  if (roofline.without_shape > 0)
+    text += (text.empty() ? "" : ", ") + plural(roofline.without_shape, "run") + " without model shape or batch";
+  if (text.empty()) return "";
+  return text + (roofline.without_speed + roofline.without_shape == 1 ? " isn't drawn" : " aren't drawn");
+}
+
+// The bound of the calculator's run, and the runs that the chart can't show.
 std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) {
-  if (const std::string bound = bound_of(roofline, roof, chosen); !bound.empty()) return capitalised(bound);
+  const std::string not_drawn = not_drawn_text(roofline);
+  if (const std::string bound = bound_of(roofline, roof, chosen); !bound.empty())
+    return capitalised(bound) + (not_drawn.empty() ? "" : "  \xE2\x80\x93  " + not_drawn);
   if (roof.ceilings.empty()) return "No roof: choose hardware or enter a peak above";
-  if (const std::size_t not_drawn = roofline.runs - roofline.points.size(); not_drawn > 0)
-    return plural(not_drawn, "run") + " not shown: unknown shape, batch or throughput";
+  if (!not_drawn.empty()) return not_drawn;
   return roofline.points.empty() ? "Runs of known shape and batch appear as points" : "";
 }
 
@@ -302,13 +312,16 @@ std::string bound_text(const Roofline& roofline, const MfuForm& form, const Hard
 }
 
 Roofline roofline_of(const std::vector<RunEntry>& runs, MfuConvention convention, const HardwareTable& table) {
-  Roofline roofline{.runs = runs.size()};
+  Roofline roofline;
   for (const RunEntry& entry : runs) {
     const StepShape shape = step_shape_of(entry.run, entry.summary);
     const double flops = flops_per_token(convention, shape.model);
     const Peak peak = peak_of(entry.run, table);
     const SpeedDoubt doubt = speed_doubt(entry, table);
-    if (!shape.known() || is_missing(flops) || is_missing(entry.summary.tokens_per_s)) continue;
+    const bool has_speed = !is_missing(entry.summary.tokens_per_s);
+    if (!has_speed) ++roofline.without_speed;
+    if (has_speed && (!shape.known() || is_missing(flops))) ++roofline.without_shape;
+    if (!has_speed || !shape.known() || is_missing(flops)) continue;
     roofline.points.push_back({.run = entry.run.id,
                                .name = entry.run.name,
                                .intensity = arithmetic_intensity(convention, shape),
@@ -330,6 +343,7 @@ void draw_roofline(const Roofline& roofline, const MfuForm& form, MfuConvention 
   }
   draw_plot(roofline, roof, form.run, convention);
   draw_legend(roofline, roof);
+  mark("mfu.not_drawn." + std::to_string(roofline.without_speed) + "." + std::to_string(roofline.without_shape));
   text_cut(foot_line(roofline, roof, form.run), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular,
            small_size);
 }

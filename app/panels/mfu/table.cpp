@@ -59,6 +59,7 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
                                                    : "The hardware table has no peak for " + row.hardware + ".";
     return row;
   }
+  row.peak = peak.precision;
   row.is_assumed = !use.assumed.empty();
   row.remark = row.doubt.why.empty() ? use.assumed : row.doubt.why + ". " + use.assumed;
   return row;
@@ -79,9 +80,11 @@ MfuRow row_of(const PublishedRow& published, std::size_t index, MfuConvention co
              .stated = starred ? published.published.mfu_star : published.published.mfu,
              .computed = starred ? again.mfu_star : again.mfu,
              .remark = disagreement(published.published, again)};
-  if (gpu)
+  if (gpu) {
+    row.peak = Precision::bf16;
     row.mfu = utilisation(flops_per_token(convention, published.shape), published.tokens_per_s,
-                          peak_of(*gpu, Precision::bf16) * published.gpus);
+                          peak_of(*gpu, row.peak) * published.gpus);
+  }
   return row;
 }
 
@@ -133,6 +136,8 @@ void take_shown(MfuTable& table) {
     const double right = sort_value(y, column);
     const int left_rank = rank_of(x, left), right_rank = rank_of(y, right);  // the same in either order
     if (left_rank != right_rank || left_rank == 2) return left_rank < right_rank;
+    // Shares of different peaks have no order among them.
+    if (column >= column_peak && x.peak != y.peak) return x.peak > y.peak;
     return table.ascending ? left < right : right < left;
   });
 }
@@ -201,6 +206,7 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, std::size
   number(percent(row.computed), palette().quiet);
   const bool differs = std::fabs(row.difference()) >= 0.00005;
   number(points_text(row.difference()), differs ? palette().warning : palette().quiet);
+  number(row.peak == Precision::unknown ? "-" : std::string(to_string(row.peak)), palette().quiet);
   const Tone tone = tone_of_share(row.mfu);
   const bool is_impossible = row.doubt.trust == Trust::impossible;
   number((row.is_assumed ? "~" : "") + percent(row.mfu), is_impossible                  ? palette().bad
@@ -285,6 +291,7 @@ void draw_mfu_table(MfuTable& table, MfuForm& form, MfuConvention convention, co
   ImGui::TableSetupColumn("published", if_not_narrow | most_first, px(62));
   ImGui::TableSetupColumn("recomputed", if_wide | most_first, px(78));
   ImGui::TableSetupColumn("diff., pp", most_first, px(64));
+  ImGui::TableSetupColumn("peak", most_first, px(48));
   ImGui::TableSetupColumn("MFU", most_first | ImGuiTableColumnFlags_DefaultSort, px(66));
   draw_head_row(table.sorted_by);
   if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs && specs->SpecsDirty && specs->SpecsCount > 0) {

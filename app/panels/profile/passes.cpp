@@ -144,7 +144,7 @@ void draw_exports(const ProfileView& view, const ShownPasses& after, Commands& c
 
 bool draw_passes(ProfileQuestion& question, const ProfileView& view, const Workspace& workspace, Commands& commands) {
   const bool is_timing = !workspace.profile_state->reading.empty();
-  const bool can_time = !is_timing && !workspace.running() && workspace.read_only.empty();
+  const bool can_time = !is_timing && workspace.why_not_measure().empty() && workspace.read_only.empty();
   if (!view.passes) {
     const std::array time{EmptyButton{
         .label = "Time the passes", .anchor = "profile.passes.time", .is_main = true, .is_enabled = can_time}};
