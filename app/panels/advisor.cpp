@@ -85,6 +85,19 @@ bool is_gain(const Advice& advice) {
   return advice.kind == AdviceKind::speed && advice.gain.known() && !is_loss(advice.gain);
 }
 
+// What makes the run's own numbers doubtful; null: nothing.
+const Advice* doubt_in(const std::vector<Advice>& list) {
+  const auto found = std::ranges::find_if(
+      list, [](const Advice& each) { return each.kind == AdviceKind::trust && each.change == Change::none; });
+  return found == list.end() ? nullptr : &*found;
+}
+
+// Whether it is something to do: not a doubt, nor that what others did is impossible.
+bool is_proposal(const Advice& advice) {
+  return advice.gain.answer != RungAnswer::impossible &&
+         (advice.kind != AdviceKind::trust || advice.change != Change::none);
+}
+
 // Whether the project can train it as a rung on top of the run.
 bool can_launch(const Workspace& workspace, const Advice& advice, const RunEntry& about) {
   return is_ours(about) && (!advice.stage.empty() || !advice.values.empty()) && !is_loss(advice.gain) &&
@@ -248,12 +261,18 @@ void draw_answer(const Workspace& workspace, const Advice* next, const RunEntry&
   text_in(in_print(next_text(workspace, next, about)), fonts().semibold, 17);
   mark("advisor.answer");
   if (next) {
+    const bool is_about_repeats = next->kind == AdviceKind::certainty && !is_ours(about);  // which nobody can do here
     const auto why = workspace.advice->unavailable.find(next->stage);
     const bool is_unavailable = why != workspace.advice->unavailable.end();
     const std::string change = next->stage.empty() ? change_text(*next) : "";
-    text_quiet(in_print(next->why + (change.empty() ? "" : " " + change + ".") +
-                        (next->risk.empty() ? "" : " Risk: " + next->risk + ".") +
-                        (is_unavailable ? " Not here: " + why->second + "." : "")));
+    if (!is_about_repeats)
+      text_quiet(in_print(next->why + (change.empty() ? "" : " " + change + ".") +
+                          (next->risk.empty() ? "" : " Risk: " + next->risk + ".") +
+                          (is_unavailable ? " Not here: " + why->second + "." : "")));
+  }
+  if (const Advice* doubt = doubt_in(workspace.advice->list); doubt && doubt != next) {
+    text_toned_wrapped(in_print(doubt->title + ": " + doubt->why), Tone::warning);
+    mark("advisor.doubt");
   }
   ImGui::PopTextWrapPos();
   spacing(4);
@@ -366,8 +385,9 @@ void draw_changes(AdvisorState& state, const Workspace& workspace, const Advice*
     ImGui::TableSetupColumn("change", ImGuiTableColumnFlags_WidthStretch);
     if (has_gains) ImGui::TableSetupColumn("gain", ImGuiTableColumnFlags_WidthFixed, px(is_wide ? 220 : 130));
     ImGui::TableSetupColumn("by", ImGuiTableColumnFlags_WidthFixed, px(130));
-    for (std::size_t i = 0; i < list.size(); ++i)
-      draw_change(list[i], &list[i] == next, has_gains ? &range : nullptr, i, state);
+    std::size_t place = 0;
+    for (const Advice& each : list)
+      if (is_proposal(each)) draw_change(each, &each == next, has_gains ? &range : nullptr, place++, state);
     ImGui::EndTable();
   }
 }
@@ -377,6 +397,15 @@ void draw(AdvisorState& state, const Workspace& workspace, Commands& commands) {
   text_title("Advisor");
   text_quiet("Why a step takes its time, and what the next change would buy");
   const RunEntry* about = workspace.current_run();
+  if (!about && !workspace.traces.empty()) {
+    constexpr std::array open{EmptyButton{.label = "Open Profile", .anchor = "advisor.profile", .is_main = true}};
+    if (empty_state("No run yet, only a trace",
+                    "Profile shows where the trace's step spends its time. Attach the trace to a run there, and advice "
+                    "on that run appears here.",
+                    open) == 0)
+      commands.push_back(ShowPanel{"profile"});
+    return;
+  }
   if (!about) return start_here(workspace, commands, "No run yet. Advice on a run appears here.");
   if (std::exchange(state.about, about->run.id) != about->run.id) state.picked.clear();
   const bool is_stale = workspace.advice->about != about->run.id || workspace.advice->made_for != workspace.version;
@@ -399,7 +428,7 @@ void draw(AdvisorState& state, const Workspace& workspace, Commands& commands) {
   gap(14);
   // A card that has nothing to add to the answer isn't there.
   const bool has_times = workspace.advice->times.profile.steps > 0 || can_trace(about->run);
-  const bool has_changes = workspace.advice->list.size() > 1;
+  const bool has_changes = std::ranges::count_if(workspace.advice->list, is_proposal) > 1;
   const float room = ImGui::GetContentRegionAvail().x;
   if (has_times) {
     begin_card("##times", ImVec2(has_changes ? room * 0.36f : 0, 0), true);

@@ -159,5 +159,66 @@ TEST(Advisor, OfAnImportedRunItsOwnLogAnswers) {
   EXPECT_TRUE(imgui.click(app, "advisor.action")) << "reproduces the ladder here";
 }
 
+// A log may name another card for its later rungs; they are still its rungs.
+TEST(Advisor, ReadsAllRungsOfItsOwnLog) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "log"});
+  for (const auto& [rung, card] : {std::pair(0, "RTX 3080"), {1, "RTX 3080"}, {2, "RTX 4090"}}) {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= 50; ++step)
+      steps.push_back({.step = step, .loss = 4, .dt_ms = 200.0 / (1 + rung), .tokens = 4096});
+    store.insert_finished({.name = "rung " + std::to_string(rung),
+                           .ladder = ladder,
+                           .rung = rung,
+                           .source = "import",
+                           .tokens_per_step = 4096,
+                           .hardware = card},
+                          steps);
+  }
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"advisor"}});
+  app.workspace().selection.shown_run = 1;
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().advice->about == 1; }));
+  EXPECT_TRUE(std::ranges::count(app.workspace().advice->list, "rung 1", &Advice::title));
+}
+
+TEST(Advisor, ADoubtIsNoProposal) {
+  RunStore store = RunStore::in_memory();
+  const RunId id = store.create_run({.name = "disturbed",
+                                     .status = RunStatus::running,
+                                     .source = "launched",
+                                     .planned_steps = 40,
+                                     .device = "cpu",
+                                     .sync = Sync::device,
+                                     .recipe = to_json(Recipe{})});
+  std::vector<RunEvent> events;
+  for (std::int64_t step = 1; step <= 40; ++step) {
+    const double at = 1000 + static_cast<double>(step);
+    events.emplace_back(StepRecord{.run = id, .step = step, .loss = 3, .dt_ms = 900, .tokens = 100, .at = at});
+    events.emplace_back(SystemMetrics{
+        .run = id, .step = step, .at = at, .contention = {.other_cores = 1.5, .cores = 2, .needed_cores = 2}});
+  }
+  events.emplace_back(RunEnded{.run = id, .at = 5000});
+  store.apply(events);
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"advisor"}});
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().advice->about == id; }));
+  for (int i = 0; i < 3; ++i) imgui.frame(app);
+  const std::vector<Advice>& list = app.workspace().advice->list;
+  ASSERT_EQ(list.front().title, "This run is doubtful");
+  EXPECT_TRUE(ui_test_anchors::find("advisor.doubt"));
+  EXPECT_TRUE(ui_test_anchors::find("advisor.change." + std::to_string(list.size() - 2)));
+  EXPECT_FALSE(ui_test_anchors::find("advisor.change." + std::to_string(list.size() - 1)));
+}
+
+TEST(Advisor, ATraceAloneLeadsToProfile) {
+  RunStore store = RunStore::in_memory();
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"advisor"}});
+  app.workspace().traces.emplace_back();
+  EXPECT_TRUE(imgui.click(app, "advisor.profile"));
+  EXPECT_EQ(app.settings().panels, std::vector<std::string>{"profile"});
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -72,8 +72,8 @@ std::string why_not(const Stage& stage, const Recipe& recipe, const Run& about, 
   return why_not_bf16(about.device, *question.device, question.hardware, finished_runs(question.runs));
 }
 
-// "Most time goes to matrix products, which these stages shorten: Planned step (1.57 x (real)); bf16 autocast (not
-// proposed here).": of the most expensive kind of work, with what each has bought.
+// "Most time goes to matrix products, which these stages shorten: Planned step (1.57 x (real)); Flash attention (not
+// tried).": of the most expensive kind of work, with what each has bought; without those that aren't proposed here.
 std::string levers_text(const AdviceView& view, const Recipe& recipe, const Run& about, const Question& question) {
   if (view.times.profile.steps == 0) return "";
   const std::array<KindTimes, 1> times{KindTimes(view.times.profile)};
@@ -85,15 +85,17 @@ std::string levers_text(const AdviceView& view, const Recipe& recipe, const Run&
     if (!shortens(stage.known.law, about.device, kind)) continue;
     const auto advice = std::ranges::find(view.list, stage.id, &Advice::stage);
     const ExpectedGain gain = advice == view.list.end() ? ExpectedGain{} : advice->gain;
+    if (!stage.is_on(recipe) && gain.source != GainSource::own_measurement && !gain.known() &&
+        !why_not(stage, recipe, about, question).empty())
+      continue;
     const std::string state = stage.is_on(recipe)                                           ? "on in this run"
                               : gain.source == GainSource::own_measurement && !gain.known() ? "tried, inconclusive"
                               : gain.known()                                                ? gain_words(gain)
-                              : !why_not(stage, recipe, about, question).empty()            ? "not proposed here"
                                                                                             : "not tried";
     levers += (levers.empty() ? "" : "; ") + stage.title + " (" + state + ")";
   }
   const std::string name(to_string(kind));
-  return levers.empty() ? "Most time goes to " + name + ", which no stage shortens."
+  return levers.empty() ? "Most time goes to " + name + ", which no stage that is proposed here shortens."
                         : "Most time goes to " + name + ", which these stages shorten: " + levers + ".";
 }
 
@@ -107,7 +109,9 @@ void name_unavailable(AdviceView& view, const Run& about, const Question& questi
   }
   view.levers = levers_text(view, recipe, about, question);
   std::erase_if(view.list, [&](const Advice& advice) {
-    return advice.kind == AdviceKind::open && view.unavailable.contains(advice.stage);
+    if (advice.kind != AdviceKind::open || advice.stage.empty()) return false;
+    const bool is_worth_a_try = advice.gain.answer || stage_by_id(advice.stage).seldom_faster(about.device).empty();
+    return !is_worth_a_try || view.unavailable.contains(advice.stage);
   });
 }
 
@@ -117,7 +121,8 @@ void read_ladders(RunStore& store, const Run& about, std::vector<AdviceRun>& pro
   constexpr std::size_t most_runs = 100;  // beside those of its own ladder
   std::map<LadderId, std::vector<AdviceRun*>, std::greater<>> ladders;
   for (AdviceRun& run : project)
-    if (run.run->ladder && run.run->hardware == about.hardware) ladders[*run.run->ladder].push_back(&run);
+    if (run.run->ladder && (run.run->ladder == about.ladder || run.run->hardware == about.hardware))
+      ladders[*run.run->ladder].push_back(&run);
   std::size_t read = 0;
   for (const auto& [ladder, runs] : ladders) {
     if (ladder != about.ladder && (read + runs.size() > most_runs || runs.size() < 2)) continue;
