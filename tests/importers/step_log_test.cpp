@@ -84,6 +84,7 @@ TEST(Units, ComeFromArithmeticNotFromLabels) {
   units = infer_units(evidence(350.2, 46783, TimeUnit::s, RateLabel::tokens, 16384));
   EXPECT_EQ(units.ms_per_time, 1) << "its label says seconds";
   EXPECT_EQ(units.unit, "tokens/s");
+  EXPECT_EQ(units.arithmetic, "46783 x 0.3502 s = 16383.4, the 16384 tokens of a step: the rate is in tokens/s");
   units = infer_units(evidence(0.5, 8.192, TimeUnit::s, RateLabel::tokens, 4096));
   EXPECT_EQ(units.ms_per_time, 1000);
   EXPECT_EQ(units.unit, "tokens/ms printed as tok/sec");

@@ -149,17 +149,18 @@ class Inference {
     }
   }
 
-  // "93600 x 8 devices x 350 ms = 2.62e+08", of one step.
-  std::string product_text(TimeUnit unit) const { return factors_text(name_of(unit), 1); }
-  // The same in seconds, whose product counts what the rate does.
-  std::string count_text(TimeUnit unit) const { return factors_text("s", milliseconds_in(unit) / 1000); }
-
-  std::string factors_text(const char* name, double scale) const {
-    const double time = evidence_.steps[units_.shown].time * scale, rate = evidence_.steps[units_.shown].rate;
+  // "93600 x 8 devices x 0.35 s = 262080", of one step: the time is in the taken rate's unit, so that the product
+  // counts what the rate does.
+  std::string product_text(TimeUnit unit) const {
+    const TimeUnit counted = units_.rate == RateMeaning::unknown         ? unit
+                             : units_.rate == RateMeaning::tokens_per_ms ? TimeUnit::ms
+                                                                         : TimeUnit::s;
+    const double time = evidence_.steps[units_.shown].time * milliseconds_in(unit) / milliseconds_in(counted);
+    const double rate = evidence_.steps[units_.shown].rate;
     const auto devices = static_cast<double>(evidence_.devices);
     return short_text(rate / devices) +
            (evidence_.devices > 1 ? " x " + std::to_string(evidence_.devices) + " devices" : std::string()) + " x " +
-           short_text(time) + " " + name +
+           short_text(time) + " " + name_of(counted) +
            (evidence_.time_covers > 1 ? " / " + std::to_string(evidence_.time_covers) + " steps" : std::string()) +
            " = " + short_text(rate * time / static_cast<double>(std::max<std::int64_t>(evidence_.time_covers, 1)));
   }
@@ -220,7 +221,7 @@ class Inference {
     if (between < 2 || !near(ratio() * milliseconds_in(unit) / 1000, between)) return false;
     take({unit, RateMeaning::tokens_per_s});
     units_.per_step = between;
-    return explain(count_text(unit) + ", " + std::to_string(between_) + " steps: the time covers all of them");
+    return explain(product_text(unit) + ", " + std::to_string(between_) + " steps: the time covers all of them");
   }
 
   std::vector<TimeUnit> possible_units() const {
@@ -238,11 +239,11 @@ class Inference {
       if (!near(steps, 1) && !(between > 1 && near(steps, static_cast<double>(between)))) continue;
       take({unit, RateMeaning::samples_per_s});
       if (near(steps, 1)) {
-        explain(count_text(unit) + ", the " + std::to_string(evidence_.sequences) + " sequences of a step");
+        explain(product_text(unit) + ", the " + std::to_string(evidence_.sequences) + " sequences of a step");
         return;
       }
       units_.per_step = static_cast<double>(between);
-      explain(count_text(unit) + ", " + std::to_string(between) + " x the " + std::to_string(evidence_.sequences) +
+      explain(product_text(unit) + ", " + std::to_string(between) + " x the " + std::to_string(evidence_.sequences) +
               " sequences of a step: the time covers the " + std::to_string(between) + " steps between two lines");
       return;
     }
@@ -252,19 +253,19 @@ class Inference {
       if (more > 1 && between == 1 && !evidence_.sequences_are_certain) {
         take({unit, RateMeaning::samples_per_s});
         if (!evidence_.tokens_are_certain) units_.tokens_per_step *= more;
-        explain(count_text(unit) + ", " + std::to_string(more) + " x " + std::to_string(evidence_.sequences) +
+        explain(product_text(unit) + ", " + std::to_string(more) + " x " + std::to_string(evidence_.sequences) +
                 " sequences: batches are accumulated or devices add up");
         return;
       }
       if (devices <= 1) continue;
       take({unit, RateMeaning::samples_per_s});
       units_.rate_scale = static_cast<double>(devices);
-      explain(count_text(unit) + ", 1/" + std::to_string(devices) + " of the " + std::to_string(evidence_.sequences) +
+      explain(product_text(unit) + ", 1/" + std::to_string(devices) + " of the " + std::to_string(evidence_.sequences) +
               " sequences of a step: the rate is that of one device");
       return;
     }
     take({time_by_label(), RateMeaning::samples_per_s});
-    units_.arithmetic = count_text(time_by_label()) + " doesn't match the " + std::to_string(evidence_.sequences) +
+    units_.arithmetic = product_text(time_by_label()) + " doesn't match the " + std::to_string(evidence_.sequences) +
                         " sequences of a step in any unit; the step time is used as printed";
   }
 
@@ -279,7 +280,7 @@ class Inference {
     const double samples = product_ * milliseconds_in(evidence_.time_unit) / 1000;
     if (between < 2 || divides(samples) || !divides(samples / static_cast<double>(between))) return;
     units_.per_step = static_cast<double>(between);
-    explain(count_text(evidence_.time_unit) + ", samples that only " + std::to_string(between) + " steps of " +
+    explain(product_text(evidence_.time_unit) + ", samples that only " + std::to_string(between) + " steps of " +
             std::to_string(evidence_.tokens_per_step) + " tokens can have: the time covers all of them");
   }
 
@@ -327,7 +328,7 @@ class Inference {
     for (const Scaled& it : scaled) {
       if (!near(ratio(), it.factor) || nearer_to_sequences(it.factor)) continue;
       take(it.reading);
-      return explain(product_text(it.reading.time) + ", " + short_text(it.factor) + " x" + of_step());
+      return explain(product_text(it.reading.time) + "," + of_step());
     }
     return false;
   }
