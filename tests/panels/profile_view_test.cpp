@@ -11,6 +11,7 @@
 #include "app/import/trace_import.h"
 #include "app/profile/difference_text.h"
 #include "storage/database/traces/trace_store.h"
+#include "storage/errors.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
 #include "tests/storage/traces/trace_text.h"
@@ -682,6 +683,18 @@ TEST(SliceLayout, a_million_slices_cost_as_much_as_the_row_has_pixels) {
   EXPECT_EQ(slice_at(step.rows[0], 5'200, 0)->start_ns, 5'000);
   EXPECT_EQ(slice_at(step.rows[0], 5'700, 0), nullptr);
   EXPECT_EQ(slice_at(step.rows[0], 5'900, 200)->start_ns, 6'000);
+}
+
+TEST(TracedRun, AnAnswerWithoutATraceIsSaidInWords) {
+  EXPECT_EQ(traced_run({{"id", 3}, {"name", "step"}}, 7).id, 3);
+  for (const nlohmann::json& answer : {nlohmann::json::object(), nlohmann::json{{"id", "3"}}}) {
+    try {
+      traced_run(answer, 7);
+      FAIL();
+    } catch (const StorageError& error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with("Run 7 was traced, but the answer names no trace"));
+    }
+  }
 }
 
 }  // namespace

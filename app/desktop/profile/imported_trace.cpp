@@ -5,6 +5,7 @@
 #include "app/desktop/own_program.h"
 #include "app/import/trace_import.h"
 #include "storage/database/traces/trace_details.h"
+#include "storage/errors.h"
 
 namespace stepladder {
 namespace {
@@ -38,8 +39,16 @@ ImportedTrace trace_run(const std::filesystem::path& database, RunId run, JobCon
   const std::string id = std::to_string(run);
   const nlohmann::json printed =
       run_own_program(database, {"profile", "run", id}, "Run " + id + " could not be traced", job);
-  if (!printed.is_object()) return {};
-  return {.id = printed.at("id").get<std::int64_t>(), .name = printed.value("name", ""), .is_own = true};
+  return printed.is_object() ? traced_run(printed, run) : ImportedTrace{};
+}
+
+ImportedTrace traced_run(const nlohmann::json& answer, RunId run) {
+  const auto id = answer.find("id");
+  if (id == answer.end() || !id->is_number_integer())
+    throw StorageError("Run " + std::to_string(run) +
+                       " was traced, but the answer names no trace. Look for it in Profile, or trace the run again.");
+  const auto name = answer.find("name");
+  return {.id = *id, .name = name != answer.end() && name->is_string() ? *name : "", .is_own = true};
 }
 
 ImportedTrace time_passes(const std::filesystem::path& database, JobControl& job) {

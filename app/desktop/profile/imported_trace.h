@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "app/job.h"
@@ -24,6 +25,9 @@ ImportedTrace import_trace(const std::filesystem::path& database, const std::str
 
 // Traces a run launched here in a process of its own, which attaches the trace to it. The same.
 ImportedTrace trace_run(const std::filesystem::path& database, RunId run, JobControl& job);
+
+// Of the JSON that `profile run` prints. Throws StorageError if it names no trace.
+ImportedTrace traced_run(const nlohmann::json& answer, RunId run);
 
 // Times a model's forward and backward pass in a process of its own, which keeps them. The same.
 ImportedTrace time_passes(const std::filesystem::path& database, JobControl& job);
