@@ -329,8 +329,25 @@ TEST_F(HistoryOfASweep, ValuesThatDifferAreColumnsByThemselves) {
   EXPECT_TRUE(shows("history.head.recipe.batch"));
   EXPECT_FALSE(shows("history.head.recipe.seed"));
   EXPECT_FALSE(shows("history.head.val_loss_last")) << "no run has one";
+  EXPECT_LT(ui_test_anchors::find("history.head.loss_last")->x0,
+            ui_test_anchors::find("history.head.recipe.batch")->x0);
   ASSERT_TRUE(imgui_.type(*app_, "history.filter", "batch=16"));
   EXPECT_FALSE(shows("history.head.recipe.lr")) << "one run has one value";
+}
+
+TEST_F(HistoryOfASweep, AnEqualColumnIsShownOnceAndValuesGiveWayToLosses) {
+  for (const int lr : {3, 1})
+    store_.insert_finished(
+        {.name = "copy" + std::to_string(lr),
+         .recipe = R"({"batch_size":)" + std::to_string(lr) + R"(,"block":)" + std::to_string(lr) + "}"},
+        std::vector<StepRecord>{{.step = 1, .loss = 3, .val_loss = 3, .dt_ms = 10}});
+  open_with("{}");
+  EXPECT_TRUE(shows("history.head.recipe.batch_size"));
+  EXPECT_FALSE(shows("history.head.recipe.block"));
+  ImGui::GetIO().DisplaySize = ImVec2(1280, 720);
+  for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
+  EXPECT_TRUE(shows("history.head.val_loss_last"));
+  EXPECT_FALSE(shows("history.head.recipe.batch_size"));
 }
 
 TEST_F(HistoryOfASweep, AFiltersMistakeIsSaidWhole) {

@@ -339,6 +339,23 @@ TEST(RunColumns, EveryColumnHasSomethingToSayOfEveryRun) {
   EXPECT_TRUE(is_missing(cell_value("tokens_per_s", *workspace.find(3), context)));
 }
 
+TEST(RunColumns, OfSmallNumbersAWholeColumnIsInExponents) {
+  RunStore store = RunStore::in_memory();
+  for (const char* recipe : {R"({"lr": 0.0003, "decay": 0.1})", R"({"lr": "1e-3", "decay": 0.01})",
+                             R"({"lr": 0, "decay": 0.0125})", R"({"lr": 5e-05, "decay": "cosine"})"})
+    store.insert_finished({.name = "run", .recipe = recipe}, {});
+  Workspace workspace;
+  workspace.load(store);
+  std::vector<std::string> lr, decay;
+  for (RunId run = 1; run <= 4; ++run) {
+    const std::vector<RunColumn> columns = recipe_columns(workspace);
+    decay.push_back(cell_text(columns.at(0), *workspace.find(run), {&workspace, 0}));
+    lr.push_back(cell_text(columns.at(1), *workspace.find(run), {&workspace, 0}));
+  }
+  EXPECT_EQ(lr, (std::vector<std::string>{"3e-4", "1e-3", "0", "5e-5"}));
+  EXPECT_EQ(decay, (std::vector<std::string>{"0.1", "0.01", "0.0125", "cosine"}));
+}
+
 TEST(LadderModel, KnowsItsFastestThatCanBeBelievedAndMakesNothingTwice) {
   RunStore store = RunStore::in_memory();
   const LadderId ladder = store.create_ladder({.name = "ladder"});

@@ -3,8 +3,9 @@
 #include "app/desktop/models/run_columns.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <set>
 
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
@@ -80,6 +81,15 @@ constexpr std::string_view factor_ending = " / baseline";
 
 std::string signed_metric(double gap) {
   return is_missing(gap) ? "" : (gap > 0 ? "+" : "") + metric_text(gap);
+}
+
+// "3e-4", with no more digits than the number needs.
+std::string exponent_text(double value) {
+  std::array<char, 32> text{};
+  const char* end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::scientific).ptr;
+  const std::string_view digits(text.data(), end), exponent = digits.substr(digits.find('e') + 1);
+  return std::string(digits.substr(0, digits.find('e') + 1)) +
+         std::to_string(parse_number<int>(exponent.substr(exponent.front() == '+' ? 1 : 0)).value_or(0));
 }
 
 std::string mfu_percent(double share) {
@@ -181,13 +191,17 @@ const std::map<std::string, std::string>& parsed_recipe(const RunEntry& entry) {
 }
 
 std::vector<RunColumn> recipe_columns(const Workspace& workspace) {
-  std::set<std::string> names;
+  constexpr double small = 1e-3;
+  std::map<std::string, bool> in_exponents;  // by name
   for (const RunEntry& entry : workspace.runs())
-    for (const auto& [name, value] : parsed_recipe(entry)) names.insert(name);
+    for (const auto& [name, value] : parsed_recipe(entry)) {
+      const double number = parse_number<double>(value).value_or(1);
+      in_exponents[name] |= number != 0 && std::fabs(number) < small;
+    }
   std::vector<RunColumn> columns;
-  columns.reserve(names.size());
-  for (const std::string& name : names)
-    columns.push_back({.id = recipe_prefix + name, .title = name, .kind = ColumnKind::number, .width = 84});
+  columns.reserve(in_exponents.size());
+  for (const auto& [name, has_small] : in_exponents)
+    columns.push_back({.id = recipe_prefix + name, .title = name, .width = 84, .in_exponents = has_small});
   return columns;
 }
 
@@ -295,7 +309,11 @@ double cell_value(const RunColumn& column, const RunEntry& entry, const ColumnCo
 }
 
 std::string cell_text(const RunColumn& column, const RunEntry& entry, const ColumnContext& context) {
-  if (!column.metric) return cell_text(column.id, entry, context);
+  if (!column.metric) {
+    std::string text = cell_text(column.id, entry, context);
+    const std::optional<double> number = column.in_exponents ? parse_number<double>(text) : std::nullopt;
+    return number && *number != 0 ? exponent_text(*number) : text;
+  }
   if (!context.workspace->figure(entry.run.id, column.metric->figure)) return "...";
   const double value = cell_value(column, entry, context);
   if (is_missing(value)) return "";

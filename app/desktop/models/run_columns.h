@@ -30,6 +30,7 @@ struct RunColumn {
   float width = 80;       // pixels at scale 1; relative for texts
   bool at_first = false;  // shown by default
   std::optional<MetricColumn> metric = {};
+  bool in_exponents = false;  // a recipe's value: all of the column as 3e-4, since one of them is small
 };
 
 // The baseline of factors and differences: a run that the user chose, else the baseline of the run's own ladder.

@@ -6,7 +6,6 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <array>
 
 #include "app/desktop/models/project_metrics.h"
 #include "app/desktop/theme.h"
@@ -17,6 +16,7 @@ namespace stepladder {
 namespace {
 
 const std::string recipe_prefix = "recipe.";  // of a column's id
+constexpr const char* last_usual = "factor";  // values of the recipe that differ come after it
 
 }  // namespace
 
@@ -95,15 +95,14 @@ bool HistoryColumns::is_default() const {
 
 std::vector<const RunColumn*> HistoryColumns::wanted(const ListedValues& listed) {
   std::vector<const RunColumn*> columns;
-  constexpr std::size_t most_differing = 4;
   const bool by_itself = is_default();
-  for (const std::string& name : listed.differing) {
-    const RunColumn* column = by_itself && columns.size() < most_differing ? find(recipe_prefix + name) : nullptr;
-    if (column) columns.push_back(column);
-  }
   for (const std::string& id : shown) {
     if (const RunColumn* column = find(id); column && !(by_itself && listed.empty.contains(id)))
       columns.push_back(column);
+    if (!by_itself || id != last_usual) continue;
+    constexpr std::size_t most_differing = 4;
+    for (std::size_t i = 0; i < std::min(most_differing, listed.differing.size()); ++i)
+      if (const RunColumn* column = find(recipe_prefix + listed.differing[i])) columns.push_back(column);
   }
   return columns;
 }
@@ -112,23 +111,18 @@ std::vector<const RunColumn*> HistoryColumns::fit(float width, float name_width,
   std::vector<const RunColumn*> columns = wanted(listed);
   left_out.clear();
   if (!is_default()) return columns;
-  std::vector<std::string> differing;  // ids, those that are given up first at the front
-  for (const RunColumn* column : columns)
-    if (column->id.starts_with(recipe_prefix)) differing.insert(differing.begin(), column->id);
-  constexpr std::array given_up{"tags",         "hardware",   "stage",     "val_loss_last", "created",
-                                "dt_ms_median", "spark_loss", "loss_last", "factor"};
-  constexpr std::ptrdiff_t for_names = 5;
-  const auto give_up = [&](const std::string& id, float names) {
-    if (wanted_width(columns, names) <= width) return;
-    if (std::erase_if(columns, [&](const RunColumn* column) { return column->id == id; }) > 0)
-      left_out.push_back(find(id)->title);
-  };
-  for (auto id = given_up.begin(); id != given_up.end(); ++id) {
-    if (has_tags && id == given_up.begin()) continue;  // a tag that somebody has set is in sight
-    const bool is_for_names = id - given_up.begin() < for_names;
-    if (id - given_up.begin() == for_names)  // after the time
-      for (const std::string& each : differing) give_up(each, least_name_width());
-    give_up(*id, is_for_names ? name_width : least_name_width());
+  std::vector<std::string> given_up{"hardware", "stage", "created"};
+  if (!has_tags) given_up.insert(given_up.begin(), "tags");  // a tag that somebody has set is in sight
+  const std::size_t for_names = given_up.size();
+  for (const RunColumn* column : columns)  // values of the recipe, the last one first
+    if (column->id.starts_with(recipe_prefix))
+      given_up.insert(given_up.begin() + static_cast<std::ptrdiff_t>(for_names), column->id);
+  given_up.insert(given_up.end() - (given_up.size() > for_names ? 1 : 0), "spark_loss");
+  given_up.insert(given_up.end(), {"dt_ms_median", "val_loss_last", "loss_last", last_usual});
+  for (std::size_t i = 0; i < given_up.size(); ++i) {
+    if (wanted_width(columns, i < for_names ? name_width : least_name_width()) <= width) continue;
+    if (std::erase_if(columns, [&](const RunColumn* column) { return column->id == given_up[i]; }) > 0)
+      left_out.push_back(find(given_up[i])->title);
   }
   return columns;
 }

@@ -15,8 +15,9 @@ inline constexpr std::size_t most_columns_shown = 64;
 
 // What the listed runs have, which the default columns follow.
 struct ListedValues {
-  std::vector<std::string> differing;  // names of recipe values that differ between them, but for seeds and names
-  std::set<std::string> empty;         // ids of default columns without any value
+  std::vector<std::string>
+      differing;                // names of recipe values that differ between them, each in its own way, but for seeds
+  std::set<std::string> empty;  // ids of default columns without any value
 
   bool operator==(const ListedValues&) const = default;
 };
@@ -37,8 +38,8 @@ struct HistoryColumns {
   void move(const std::string& id, int places);  // to the right; to the left if negative
   std::vector<MetricFigure> figures();           // that the shown columns have
 
-  // All columns that are shown: those that the user chose; else the default ones that have values, after the first
-  // values of the recipe that differ.
+  // All columns that are shown: those that the user chose; else the default ones that have values and, after the usual
+  // ones up to the factor, the first values of the recipe that differ.
   std::vector<const RunColumn*> wanted(const ListedValues& listed);
   bool is_default() const;  // whether the user chose none
 

@@ -240,16 +240,19 @@ void add_groups(HistoryRows& list, HistoryColumns& columns, const std::vector<co
 ListedValues shape_of(const std::vector<const RunEntry*>& runs, const ColumnContext& context) {
   ListedValues shape;
   std::map<std::string, std::set<std::string>> values;
+  std::map<std::string, std::string> of_all;  // each run's value: equal columns are one (batch, batch_size)
   std::map<std::string, std::size_t> having;
   for (const RunEntry* entry : runs) {
     for (const auto& [name, value] : parsed_recipe(*entry)) {
       if (differs_between_repeats(name) || name == "log_family") continue;
       values[name].insert(value);
+      of_all[name] += std::to_string(entry->run.id) + " " + value + "\n";
       ++having[name];
     }
   }
+  std::set<std::string> shown;
   for (const auto& [name, different] : values)
-    if (different.size() > 1) shape.differing.push_back(name);
+    if (different.size() > 1 && shown.insert(of_all[name]).second) shape.differing.push_back(name);
   std::ranges::stable_sort(shape.differing, std::greater{}, [&](const std::string& name) { return having[name]; });
   for (const RunColumn& column : measured_columns()) {
     if (!column.at_first || column.kind != ColumnKind::number) continue;
