@@ -329,6 +329,7 @@ TEST_F(HistoryOfASweep, ValuesThatDifferAreColumnsByThemselves) {
   EXPECT_TRUE(shows("history.head.recipe.batch"));
   EXPECT_FALSE(shows("history.head.recipe.seed"));
   EXPECT_FALSE(shows("history.head.val_loss_last")) << "no run has one";
+  EXPECT_FALSE(shows("history.head.hardware"));
   EXPECT_LT(ui_test_anchors::find("history.head.loss_last")->x0,
             ui_test_anchors::find("history.head.recipe.batch")->x0);
   ASSERT_TRUE(imgui_.type(*app_, "history.filter", "batch=16"));
@@ -348,6 +349,22 @@ TEST_F(HistoryOfASweep, AnEqualColumnIsShownOnceAndValuesGiveWayToLosses) {
   for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
   EXPECT_TRUE(shows("history.head.val_loss_last"));
   EXPECT_FALSE(shows("history.head.recipe.batch_size"));
+}
+
+TEST_F(HistoryOfASweep, TheOrderStaysWhenOtherColumnsAreShown) {
+  open_with(R"x({"sorted_by": "loss_last", "ascending": true})x");
+  ASSERT_TRUE(shows("history.head.created"));
+  EXPECT_LT(top_of(1), top_of(0));
+  ImGui::GetIO().DisplaySize = ImVec2(1100, 900);
+  for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
+  ASSERT_FALSE(shows("history.head.created"));
+  EXPECT_LT(top_of(1), top_of(0)) << "2.0 before 2.5";
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(imgui_.click(*app_, "history.head.loss_last"));
+  for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
+  EXPECT_LT(top_of(0), top_of(1));
+  ImGui::GetIO().DisplaySize = ImVec2(1900, 900);
+  for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
+  EXPECT_LT(top_of(0), top_of(1)) << "not the order that this table had before";
 }
 
 TEST_F(HistoryOfASweep, AFiltersMistakeIsSaidWhole) {

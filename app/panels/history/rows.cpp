@@ -255,9 +255,12 @@ ListedValues shape_of(const std::vector<const RunEntry*>& runs, const ColumnCont
     if (different.size() > 1 && shown.insert(of_all[name]).second) shape.differing.push_back(name);
   std::ranges::stable_sort(shape.differing, std::greater{}, [&](const std::string& name) { return having[name]; });
   for (const RunColumn& column : measured_columns()) {
-    if (!column.at_first || column.kind != ColumnKind::number) continue;
-    if (std::ranges::all_of(runs, [&](const RunEntry* run) { return is_missing(cell_value(column, *run, context)); }))
-      shape.empty.insert(column.id);
+    if (!column.at_first || column.kind == ColumnKind::spark || column.kind == ColumnKind::status) continue;
+    const auto is_empty = [&](const RunEntry* run) {
+      return column.kind == ColumnKind::number ? is_missing(cell_value(column, *run, context))
+                                               : cell_text(column, *run, context).empty();
+    };
+    if (std::ranges::all_of(runs, is_empty)) shape.empty.insert(column.id);
   }
   return shape;
 }

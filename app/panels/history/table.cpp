@@ -393,9 +393,10 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   const float visible_width = room.x - ImGui::GetStyle().ScrollbarSize;
   const float names = name_width(table.list);
   const std::vector<const RunColumn*> columns = table.columns.fit(visible_width, names, list.shape);
-  // A table for each set of columns, so that each keeps its own widths and order.
+  // A table for each set of columns, so that each keeps its own widths; the runs' order stays.
   std::string id = "##runs";
   for (const RunColumn* column : columns) id += "," + column->id;
+  table.sorted_anew = std::exchange(table.drawn_as, id) != id || table.sorted_anew;
   // On a very wide screen a name would be far from its numbers.
   const float most = std::max(px(1600), wanted_width(columns, least_name_width()) * 1.3f);
   const float inner_width = std::max(std::min(visible_width, most), wanted_width(columns, least_name_width()));
@@ -413,10 +414,6 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
     ImGuiTableColumnFlags own = stretches ? ImGuiTableColumnFlags_WidthStretch : fixed;
     if (column->kind == ColumnKind::spark) own |= ImGuiTableColumnFlags_NoSort;
     if (column->kind == ColumnKind::number) own |= ImGuiTableColumnFlags_PreferSortDescending;
-    if (column->id == list.sorted_by) {
-      own |= ImGuiTableColumnFlags_DefaultSort;
-      own |= list.ascending ? ImGuiTableColumnFlags_PreferSortAscending : ImGuiTableColumnFlags_PreferSortDescending;
-    }
     ImGui::TableSetupColumn(column->title.c_str(), own, stretches ? column->width : px(column->width));
   }
   ImGui::PushFont(fonts().regular, small_size);
