@@ -191,7 +191,11 @@ TEST_F(SixRuns, ALoggedRateIsTheThroughputAndWhatNobodyRecordedHasNoChart) {
 
 TEST_F(SixRuns, MoreLinesThanAChartHasRoomForAreNamedAboveTheCharts) {
   open();
+  EXPECT_TRUE(shows("compare.legend." + std::to_string(runs_[0]))) << "the first chart is too low for six";
+  EXPECT_FALSE(shows("chart.loss.legend.0"));
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 1600);
   EXPECT_FALSE(shows("compare.legend." + std::to_string(runs_[0]))) << "the first chart names six";
+  EXPECT_TRUE(shows("chart.loss.legend.0"));
   for (int i = 0; i < 7; ++i)
     runs_.push_back(store_.insert_finished({.name = "more " + std::to_string(i)},
                                            std::vector<StepRecord>{{.step = 1, .loss = 4}, {.step = 2, .loss = 3}}));
@@ -202,6 +206,16 @@ TEST_F(SixRuns, MoreLinesThanAChartHasRoomForAreNamedAboveTheCharts) {
   ASSERT_TRUE(click(name));
   EXPECT_TRUE(shows("compare.legend." + std::to_string(runs_[0])));
   EXPECT_EQ(nlohmann::json::parse(app_->settings().views.at("compare"))["hidden"].size(), 1u);
+}
+
+TEST_F(SixRuns, ALowWindowKeepsBothRowsOfChartsReadableAndTheirTable) {
+  open();
+  ImGui::GetIO().DisplaySize = ImVec2(1280, 720);
+  ASSERT_TRUE(shows("chart.dt_ms"));
+  const auto chart = *ui_test_anchors::find("chart.dt_ms"), row = *ui_test_anchors::find("compare.row.1");
+  EXPECT_GT(chart.y1 - chart.y0, 65);
+  EXPECT_LT(chart.y1 + 40, row.y0) << "with its axis";
+  EXPECT_LT(row.y1, 720);
 }
 
 TEST_F(SixRuns, ANarrowTableSaysWhichColumnsItHides) {

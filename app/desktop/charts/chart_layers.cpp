@@ -476,9 +476,9 @@ void draw_values(const Chart& chart, const ChartView& view, double x) {
 void use_legend(const Chart& chart, const LegendRoom& room) {
   if (!chart.legend_input) return;
   LegendInput& input = *chart.legend_input;
-  input = {};
   const ImPlotPlot& plot = *ImPlot::GetCurrentContext()->CurrentPlot;
-  if ((plot.Flags & ImPlotFlags_NoLegend) != 0) return;
+  input = {.has_room = (plot.Flags & ImPlotFlags_NoLegend) == 0};
+  if (!input.has_room) return;
   const ImPlotLegend& legend = plot.Items.Legend;
   const ImPlotStyle& style = ImPlot::GetStyle();
   float top = legend.Rect.Min.y + style.LegendInnerPadding.y;

@@ -39,6 +39,7 @@ struct Curve {
 
 // The mouse's effect on the legend in this frame: the curves' `order`, or -1.
 struct LegendInput {
+  bool has_room = true;  // false: the plot is too low for a legend of its curves
   int hovered = -1;
   int clicked = -1;
   int double_clicked = -1;

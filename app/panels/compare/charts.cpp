@@ -25,6 +25,7 @@ namespace {
 constexpr std::size_t most_in_legend = 12;
 constexpr std::size_t most_points = 80'000;  // of all charts that are seen
 constexpr std::size_t usually_seen = 12;
+constexpr float chart_gap = 16;      // between two charts
 constexpr float buttons_width = 70;  // of a chart's metric and menu, right of its title
 constexpr const char* dragged_chart = "compare chart";
 
@@ -281,6 +282,7 @@ void draw_compared_metric(CompareView& view, const PlacedChart& placed, Commands
   chart.falls = metric == Quantity::loss;
   if (metric == Quantity::loss || metric == Quantity::val_loss) chart.target = &view.target;
   draw_kept(view, chart, [&](Chart& made) { put_together_metric(view, metric, made); });
+  if (placed.has_legend) view.is_named_in_chart = input.has_room && view.lines().size() <= most_in_legend;
   use_legend_input(view, input);
 }
 
@@ -391,6 +393,12 @@ std::string title_of(const GridChart& chart) {
   return std::string(title_of(chart.quantity)) + (chart.is_gap ? " difference" : "");
 }
 
+float grid_height(const CompareView& view, float row_height) {
+  const auto charts =
+      std::ranges::count_if(view.grid.charts, [&](const GridChart& c) { return !has_nothing(view, c); });
+  return px(row_height + chart_gap) * (charts > view.grid.columns ? 2 : 1);
+}
+
 void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands) {
   ChartGrid& grid = view.grid;
   ImGui::BeginChild("##grid", room);
@@ -399,11 +407,10 @@ void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands) {
     ImGui::EndChild();
     return;
   }
-  constexpr float gap = 16;
   const GridLook look{.columns = grid.columns,
                       .row_height = px(grid.row_height),
                       .least_row_height = px(least_row_height),
-                      .gap = px(gap),
+                      .gap = px(chart_gap),
                       .fills_rows = true};
   std::vector<std::string> groups;
   std::vector<std::size_t> places;  // of the charts that are drawn
@@ -417,7 +424,7 @@ void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands) {
         cell.chart = places[cell.chart];
         draw_compared_card(view, cell, change, commands);
       },
-      [&](std::size_t row, float height) { draw_row_splitter(grid, row, height, px(gap)); });
+      [&](std::size_t row, float height) { draw_row_splitter(grid, row, height, px(chart_gap)); });
   ImGui::EndChild();
   if (change.moved) grid.move(change.moved->first, change.moved->second);
   if (change.removed) grid.charts.erase(grid.charts.begin() + static_cast<std::ptrdiff_t>(*change.removed));
@@ -426,7 +433,7 @@ void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands) {
 void draw_compare_legend(CompareView& view) {
   constexpr std::size_t most = 40;
   constexpr float widest = 150, square = 10, line_height = 20;
-  if (view.lines().size() <= most_in_legend || view.lines().size() > most) return;
+  if (view.is_named_in_chart || view.lines().size() < 2 || view.lines().size() > most) return;
   ImGui::PushFont(fonts().regular, small_size);
   for (const ComparedLine& line : view.lines()) {
     const std::string label = cut_to(line.label, px(widest), Cut::middle);

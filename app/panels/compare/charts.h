@@ -16,7 +16,10 @@ std::string title_of(const GridChart& chart);  // "Loss", "Loss difference"
 // place, and the space below a row to make all rows higher.
 void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands);
 
-// Draws the lines by name where they are too many for the first chart's own legend; a click hides or shows one.
+// The height in pixels of the first two rows of charts, or of one if there is no more; a row's is before scaling.
+float grid_height(const CompareView& view, float row_height);
+
+// Draws the lines by name where the first chart has no room for its own legend; a click hides or shows one.
 void draw_compare_legend(CompareView& view);
 
 }  // namespace stepladder

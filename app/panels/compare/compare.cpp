@@ -153,10 +153,14 @@ void draw_cards(State& state, Commands& commands) {
   CompareView& view = state.view;
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float wanted = px(62) + px(33) * static_cast<float>(view.lines().size());
-  const float table = std::clamp(wanted, px(100), std::max(px(100), room.y * 0.45f));
-  const float between = ImGui::GetStyle().ItemSpacing.y;
-  draw_chart_grid(view, ImVec2(room.x, room.y - table - between), commands);
-  begin_card("##table", ImVec2(0, 0));
+  // In a low window the table gives way to readable charts, then both are lower, then the view scrolls.
+  constexpr float readable_row = 190;
+  const float between = ImGui::GetStyle().ItemSpacing.y, least = px(130);
+  const float grid = std::max(grid_height(view, least_row_height),
+                              std::min(grid_height(view, readable_row), room.y - least - between));
+  const float table = std::clamp(wanted, least, std::max(least, std::min(room.y * 0.45f, room.y - grid - between)));
+  draw_chart_grid(view, ImVec2(room.x, std::max(grid, room.y - table - between)), commands);
+  begin_card("##table", ImVec2(0, table));
   state.table.draw(view);
   end_card();
 }

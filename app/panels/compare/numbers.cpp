@@ -39,11 +39,11 @@ constexpr std::array<NumberColumn, 15> all_columns{{
     {"vs baseline", 84, 1, &ComparedNumbers::factor},
     {"95 % interval", 110, 3, &ComparedNumbers::ci95},
     {"verdict", 150, 2, &ComparedNumbers::verdict},
-    {"loss", 124, 4},
+    {"loss vs baseline", 124, 4},
     {"steps to target", 150, 5, &ComparedNumbers::target_steps, Shown::with_target},
     {"time", 96, 6, &ComparedNumbers::target_time, Shown::with_target},
     {"tokens", 76, 7, &ComparedNumbers::target_tokens, Shown::with_target},
-    {"mean", 96, 11, &ComparedNumbers::mean},
+    {"mean", 110, 11, &ComparedNumbers::mean},
     {"min", 70, 12, &ComparedNumbers::min},
     {"max", 70, 13, &ComparedNumbers::max},
     {"last", 70, 10, &ComparedNumbers::last},
@@ -146,6 +146,12 @@ void draw_unjudged(CompareView& view) {
   ImGui::SetItemTooltip("Reads the steps of all runs");
 }
 
+// "Loss: mean": it says which metric the columns from here on are of.
+std::string mean_title(const CompareView& view, float room) {
+  return cut_to(std::string(title_of(view.first_metric())) + (view.x.zoomed() ? ": visible mean" : ": mean"), room,
+                Cut::middle);
+}
+
 void draw_head(const FittingColumns& fitting, const CompareView& view, float spread) {
   const std::vector<const NumberColumn*>& columns = fitting.shown;
   ImGui::TableSetupScrollFreeze(0, 1);
@@ -164,7 +170,7 @@ void draw_head(const FittingColumns& fitting, const CompareView& view, float spr
   for (const NumberColumn* column : columns) {
     ImGui::TableNextColumn();
     std::string title = column->title;
-    if (view.x.zoomed() && column->text == &ComparedNumbers::mean) title = "mean (visible)";
+    if (column->text == &ComparedNumbers::mean) title = mean_title(view, ImGui::GetContentRegionAvail().x);
     if (column->text == &ComparedNumbers::target_steps) title = target_title(view.shown.targets);
     if (column->is_number()) {
       text_right(title, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, fonts().regular, small_size,

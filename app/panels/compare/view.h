@@ -82,6 +82,7 @@ struct CompareView {
   HiddenLines hidden;
   RunId highlighted = 0;               // the line under the mouse in the last frame; 0: none
   RunId hovered = 0;                   // in this frame
+  bool is_named_in_chart = true;       // whether the first chart has room for its legend, as last drawn
   std::vector<RunId> rows_drawn = {};  // by the table in this frame
   RunId menu_of = 0;                   // the line whose context menu is open
   bool opens_menu = false;
