@@ -150,6 +150,9 @@ void verification_card(const Workspace& workspace, Commands& commands) {
 namespace {
 
 constexpr const char* what_it_is_for = "Measures which of your speed-ups are real, noise or impossible.";
+constexpr const char* how_it_does =
+    "Each change to a GPT-like training gets a factor with its interval, a check that the speed is possible, and one "
+    "that the loss stays.";
 constexpr const char* script_lines =
     "import stepladder\n"
     "stepladder.init(project=\"mine\")\n"
@@ -283,6 +286,7 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
     if (pressed >= 0) commands.push_back(ShowPanel{pressed == 0 ? "launch" : "history"});
     return;
   }
+  text_quiet(empty);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(12);
   const float all = std::min(room.x, px(1180));
@@ -293,27 +297,30 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
   ImGui::SetCursorPosX(left);
   text_in(what_it_is_for, fonts().display, title_size);
   ImGui::SetCursorPosX(left);
-  text_quiet(empty);
+  text_cut(how_it_does, all, palette().quiet, fonts().regular, text_size);
   spacing(8);
   ImGui::SetCursorPosX(left);
   const ImVec2 size((all - 2 * gap) / 3, ways_height);
   if (way_in(
           "Measure here",
-          "Trains a baseline, then again with one optimisation more at a time: the rungs of a ladder. The proposed one "
-          "takes about a minute.",
+          "Trains a baseline, then adds one optimisation at a time: the rungs of a ladder. The proposed ladder takes "
+          "about a minute.",
           "Launch a ladder", "start.launch", size, true))
     commands.push_back(ShowPanel{"launch"});
   ImGui::SameLine(0, gap);
-  if (way_in("Judge what you have", "Drop a log, a trace or a folder of another tracker on the window, or choose it.",
+  if (way_in("Judge what you have",
+             "Drop a training's log, a profiler's trace or another tracker's folder on this window. The speeds that no "
+             "hardware can reach are marked.",
              "Import a log or trace", "start.import", size))
     commands.push_back(ShowPanel{"import"});
   ImGui::SameLine(0, gap);
-  if (way_in("Follow my script", "Paste them into your script; then `stepladder follow stepladder/` shows the run here",
-             "Copy the lines", "start.follow", size, false, script_lines))
+  if (way_in("Follow your script",
+             "Paste them into your script; then `stepladder follow stepladder/` shows the run here", "Copy the lines",
+             "start.follow", size, false, script_lines))
     commands.push_back(CopyText{script_lines, "The lines for your script"});
   spacing(10);
   ImGui::SetCursorPosX(left);
-  text_quiet("Or see what it says of others' work:");
+  text_quiet("Or open an example:");
   ImGui::SetCursorPosX(left);
   const Ladder* built_in = built_in_ladder(workspace);
   const float cards = built_in ? 4 : 3;

@@ -42,6 +42,11 @@ TEST(Machines, TheirButtonsAndTheFormAreThere) {
   ASSERT_TRUE(imgui.click(app, "machines.remove.away"));
   EXPECT_TRUE(ui_test_anchors::find("machines.really.away") || ui_test_anchors::find("machines.remove.away"));
   ASSERT_TRUE(imgui.click(app, "machines.test.box"));
+  imgui.frame(app);
+  const auto launch = ui_test_anchors::find("machines.launch.box");
+  ASSERT_TRUE(launch);
+  EXPECT_EQ(launch->y0, ui_test_anchors::find("machines.test.box")->y0);
+  EXPECT_FALSE(ui_test_anchors::find("machines.launch.away"));
   ASSERT_TRUE(imgui.click(app, "machines.add"));
   imgui.frame(app);
   EXPECT_TRUE(ui_test_anchors::find("machines.form.save"));

@@ -75,6 +75,8 @@ TEST_F(TriesView_, SaysHowASeriesBegins) {
   EXPECT_TRUE(shows("tries.empty"));
   ASSERT_TRUE(imgui_.click(*app_, "tries.copy"));
   EXPECT_NE(std::string(ImGui::GetClipboardText()).find("stepladder try begin"), std::string::npos);
+  ASSERT_TRUE(imgui_.click(*app_, "tries.example"));
+  EXPECT_TRUE(imgui_.frames_until(*app_, [&] { return ui_test_anchors::find("tries.row.100").has_value(); }));
 }
 
 TEST_F(TriesView_, ShowsEveryVerdictAndTheChosenTrysPatchRunsAndOutput) {

@@ -144,11 +144,8 @@ void draw_nothing(const std::string& last_path, bool is_read_only, Commands& com
   centred("Formats, recognised by their content:", fonts().regular, small_size, palette().quiet);
   draw_formats();
   gap(34);
-  if (!is_read_only) {
-    centred("Review the runs before importing them. On the command line:", fonts().regular, small_size,
-            palette().quiet);
-    centred("stepladder import runs/ --tokens-per-step 524288", fonts().semibold, 13.5f, palette().text);
-  }
+  if (!is_read_only)
+    centred("You see what was read before anything is imported.", fonts().regular, small_size, palette().quiet);
   if (!last_path.empty()) {
     gap(20);
     const std::string label = "Read " + std::filesystem::path(last_path).filename().string() + " again";

@@ -43,6 +43,12 @@ bool needs_setup(const MachineStatus& status) {
   return status.report.is_reachable && status.report.version.empty();
 }
 
+bool is_ready(const MachineStatus& status) {
+  return status.report.is_reachable && !needs_setup(status);
+}
+
+constexpr const char* launch_label = "Launch there";
+
 Word link_word(const MachineStatus& status) {
   switch (status.link) {
     case MachineStatus::Link::up:
@@ -165,8 +171,8 @@ void draw_checks(const std::vector<MachineCheck>& checks) {
 void draw_work(const MachineStatus& status, const Workspace& workspace, Commands& commands) {
   for (const FarWork& work : status.work) {
     ImGui::PushID(work.uid.c_str());
-    pill(work.phase, work.phase == "running" ? Tone::good : Tone::neutral);
-    ImGui::SameLine();
+    pill_beside_buttons(work.phase, work.phase == "running" ? Tone::good : Tone::neutral);
+    ImGui::AlignTextToFramePadding();
     text_cut(work.name + (work.job.empty() ? "" : ", job " + work.job), px(320), palette().text, fonts().regular,
              text_size);
     if (work.runs.empty()) {
@@ -200,6 +206,10 @@ void draw_work(const MachineStatus& status, const Workspace& workspace, Commands
 
 void draw_buttons(State& state, const MachineStatus& status, Commands& commands) {
   const MachineAlias& alias = status.machine.alias;
+  if (is_ready(status)) {
+    if (quiet_button(launch_label, "machines.launch." + alias.text())) commands.push_back(ShowPanel{"launch"});
+    ImGui::SameLine();
+  }
   if (quiet_button("Test", "machines.test." + alias.text())) {
     commands.push_back(AskMachine{alias});
     state.opened = state.opened == alias ? MachineAlias() : alias;
@@ -225,6 +235,7 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
   for (const char* label : {"Test", "Edit", state.removing == status.machine.alias ? "Really remove" : "Remove"})
     buttons += button_width(label);
   buttons += 2 * ImGui::GetStyle().ItemSpacing.x;
+  if (is_ready(status)) buttons += button_width(launch_label) + ImGui::GetStyle().ItemSpacing.x;
   const float right = ImGui::GetContentRegionMax().x;
   const Word word = link_word(status);
   ImGui::AlignTextToFramePadding();
@@ -248,17 +259,14 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
     }
     if (status.report.logout_kills.value_or(false) && !status.machine.uses_slurm)
       text_sentence("Runs there end with the connection: `loginctl enable-linger` there prevents it", Tone::warning);
-    spacing(2);
-    const std::string& name = status.machine.alias.text();
     if (needs_setup(status)) {
-      text_sentence("Stepladder isn't there yet, which ladders need. The set-up copies it there.");
+      const std::string& name = status.machine.alias.text();
+      text_sentence("Stepladder isn't installed there yet, and ladders need it. The set-up copies it there.");
       if (quiet_button("Copy the set-up command", "machines.setup." + name))
         commands.push_back(CopyText{"stepladder machines setup " + name + "\n", "The command"});
-    } else if (quiet_button("Launch on it", "machines.launch." + name)) {
-      commands.push_back(ShowPanel{"launch"});
     }
   } else if (status.is_asking || status.link == MachineStatus::Link::connecting) {
-    text_quiet("Asking...");
+    text_quiet("Connecting...");
   }
   // A machine that can't be reached shows the reason already.
   const bool is_bad = status.report.is_reachable && status.link == MachineStatus::Link::up &&
@@ -338,18 +346,18 @@ void draw_no_machine() {
   begin_tall_card("##none");
   text_strong("No other machines yet");
   spacing(2);
-  text_sentence("A machine is a host, or a Slurm cluster's login node, that your own ssh reaches.");
-  text_sentence("1.  Press Add machine, and enter the name that it has in your ~/.ssh/config.");
-  text_sentence("2.  Press Test: it checks what runs need there, and says what to do where something is missing.");
+  text_sentence("A machine is a host, or a Slurm cluster's login node, that you reach with ssh.");
+  text_sentence("1.  Press Add machine, and enter its name in your ~/.ssh/config.");
+  text_sentence("2.  Press Test. It checks what runs need there, and says how to get what is missing.");
   text_sentence(
-      "3.  Choose it in Launch. Its GPUs, its queue and the runs there appear here, as runs of this project.");
+      "3.  Choose it in Launch. The runs there are runs of this project, and its GPUs and queue appear here.");
   mark("machines.none");
   end_card();
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   const bool can_change = workspace.read_only.empty();
-  if (view_head("Machines", "Hosts and clusters that runs are launched on, through your own ssh",
+  if (view_head("Machines", "Hosts and clusters that you launch runs on, through your own ssh",
                 {.label = "Add machine",
                  .anchor = "machines.add",
                  .is_enabled = can_change && !state.form.is_open(),

@@ -13,18 +13,21 @@
 #include <vector>
 
 #include "app/desktop/commands/export_commands.h"
+#include "app/desktop/commands/import_commands.h"
 #include "app/desktop/commands/selection_commands.h"
 #include "app/desktop/commands/window_commands.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/models/tries_view.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/panel_events.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/run/parts.h"
 #include "app/panels/tries/chart.h"
 #include "app/panels/tries/parts.h"
 #include "app/panels/tries/patch.h"
+#include "app/runs/examples.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
 
@@ -48,8 +51,10 @@ struct State {
 
 constexpr std::array begin_lines{"cd my-checkout", "stepladder try begin --metric val_bpb -- python train.py",
                                  "stepladder try -m \"what I changed\" || stepladder try revert", "stepladder try end"};
-constexpr std::array begin_notes{"any git checkout", "runs the unchanged script six times: the noise",
-                                 "once for each change; exit 0: kept", "first state against last one"};
+constexpr std::array begin_notes{"a git checkout that holds your training script",
+                                 "runs the unchanged script six times, to measure its noise",
+                                 "after each change: keeps it if the gain is real, else takes it back",
+                                 "measures the sum of all kept changes once more"};
 
 Tone verdict_tone(const std::string& verdict) {
   if (verdict == "kept") return Tone::good;
@@ -58,14 +63,14 @@ Tone verdict_tone(const std::string& verdict) {
   return verdict == "running" ? Tone::accent : Tone::neutral;
 }
 
-void draw_empty(Commands& commands) {
-  text_quiet("Changes of a script, judged one after the other: is the gain real?");
+void draw_empty(const Workspace& workspace, Commands& commands) {
+  text_quiet("Is each change to your script a real gain, or noise?");
   spacing(10);
   begin_card("##begin", ImVec2(0, px(222)));
   text_strong("No tries yet");
   text_quiet(
-      "Four lines begin a series in any git checkout, for any command that prints steps or one value. This view "
-      "follows it.");
+      "A try is one change that you or an agent made. Run these lines in a shell, with any command that prints a "
+      "number; each try appears here.");
   spacing(6);
   const float notes = std::min(px(560), ImGui::GetContentRegionAvail().x * 0.62f);
   for (std::size_t i = 0; i < begin_lines.size(); ++i) {
@@ -79,6 +84,10 @@ void draw_empty(Commands& commands) {
     for (const char* line : begin_lines) text += std::string(line) + "\n";
     commands.push_back(CopyText{text, "Four lines for a shell"});
   }
+  same_line(8);
+  const ExampleFile& night = example_files.back();
+  if (change_button(workspace, "Open an example of a hundred tries", "tries.example", night.what))
+    commands.push_back(OpenExample{path_of(night)});
   end_card();
   mark("tries.empty");
 }
@@ -375,7 +384,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   if (!view || view->asked != state.series || !view->problem.empty() || view->shown.tries.empty()) {
     text_title("Tries");
     if (view && !view->problem.empty()) return text_toned_wrapped(view->problem, Tone::bad);
-    if (view && view->asked == state.series) return draw_empty(commands);
+    if (view && view->asked == state.series) return draw_empty(workspace, commands);
     commands.data.next_frame = true;
     return empty_state("Reading the tries...", "");
   }
