@@ -387,9 +387,9 @@ std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, 
     flags.push_back(
         {FlagId::no_sync, "The clock was read without waiting for the device, so it shows how fast work was queued."});
   if (repeats < 2 && timed && !reported)
-    flags.push_back({FlagId::not_repeated,
-                     "A single run: the spread between runs was not measured with it, so that its interval takes it "
-                     "from elsewhere."});
+    flags.push_back(
+        {FlagId::not_repeated,
+         "A single run doesn't show how much runs differ, so its interval uses a spread known from elsewhere."});
   if (timed && !hardware.peak(run.hardware, run.precision).known())
     flags.push_back({FlagId::unknown_hardware, run.hardware.empty()
                                                    ? "Its hardware is unknown, so no peak limits its throughput."

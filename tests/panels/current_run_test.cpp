@@ -40,6 +40,20 @@ TEST(CurrentRun, IsTheOneThatWasSelectedOrOpenedLast) {
   EXPECT_EQ(app.workspace().selection.rung, 0);
 }
 
+TEST(CurrentRun, ItsRecipeBeginsWithWhatDiffersFromTheBaseline) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "mine"});
+  const std::vector<StepRecord> steps{{.step = 1, .loss = 3, .dt_ms = 20}};
+  store.insert_finished({.name = "base", .ladder = ladder, .recipe = R"({"batch": 8, "zeta": 1})"}, steps);
+  store.insert_finished({.name = "rung", .ladder = ladder, .rung = 1, .recipe = R"({"batch": 8, "zeta": 2})"}, steps);
+  Headless imgui;
+  ui_test_anchors::keep();
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"run"}});
+  app.workspace().selection.shown_run = 2;
+  ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("run.setting.zeta").has_value(); }));
+  EXPECT_LT(ui_test_anchors::find("run.setting.zeta")->y0, ui_test_anchors::find("run.setting.batch")->y0);
+}
+
 // Without a choice it is the ladder's fastest run with a possible speed, in Run, MFU and the Advisor.
 TEST(CurrentRun, IsTheFastestOfTheShownLadderUntilOneIsChosen) {
   RunStore store = RunStore::in_memory();

@@ -34,7 +34,7 @@ Facts facts_of(const std::string& text) {
   return facts;
 }
 
-// A table of names and values, with the other run's values if there is one.
+// A table of names and values, with the other run's values if there is one; then those that differ come first.
 void draw_facts(const char* id, const Facts& own, const Facts* other, const std::string& other_name,
                 bool only_differences) {
   std::map<std::string, std::string> theirs;
@@ -58,6 +58,7 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
       if (!mine) rows.push_back({&held.first, &none, &held.second});
     }
   }
+  if (other) std::ranges::stable_partition(rows, [](const Row& row) { return *row.own != *row.other; });
   if (rows.empty()) return text_quiet(other ? "No differences." : "Not recorded.");
   constexpr ImGuiTableFlags flags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingStretchProp;
@@ -80,6 +81,7 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
     text_cut(*row.name, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, 13.5f);
+    mark("run.setting." + *row.name);
     ImGui::TableNextColumn();
     text_cut(*row.own, ImGui::GetContentRegionAvail().x, differs ? palette().accent : palette().text,
              differs ? fonts().semibold : fonts().regular, 13.5f);

@@ -46,18 +46,22 @@ std::string origin(const Workspace& workspace, const Run& run) {
   return line;
 }
 
-// "The loss is NaN or infinite at 4 steps, first at step 7. Before it the last one is 3.2100, at step 6." Empty if the
-// loss ends finite.
-std::string lost_text(const RunEntry& shown) {
+bool is_lost(const Summary& summary) {
+  return summary.nonfinite_steps > 0 && !std::isfinite(summary.loss_last);
+}
+
+// Of a lost loss: "The loss is NaN or infinite at 4 steps, first at step 7. The last finite loss is 3.2100, at step 6."
+// Without the first sentence if the run's end says so.
+std::string lost_text(const RunEntry& shown, bool is_said) {
   const Summary& summary = shown.summary;
-  if (summary.nonfinite_steps == 0 || std::isfinite(summary.loss_last)) return "";
-  std::string text = "The loss is NaN or infinite at " + plural(summary.nonfinite_steps, "step") + ", first at step " +
-                     grouped(summary.first_nonfinite_step) + ".";
+  std::string text = is_said ? ""
+                             : "The loss is NaN or infinite at " + plural(summary.nonfinite_steps, "step") +
+                                   ", first at step " + grouped(summary.first_nonfinite_step) + ". ";
   if (!shown.loaded || shown.is_long()) return text;
   const Series& series = shown.series();
   for (std::size_t i = series.size(); i-- > 0;)
     if (std::isfinite(series.loss[i]) && series.step[i] < summary.first_nonfinite_step)
-      return text + " Before it the last one is " + loss_text(series.loss[i]) + ", at step " + grouped(series.step[i]) +
+      return text + "The last finite loss is " + loss_text(series.loss[i]) + ", at step " + grouped(series.step[i]) +
              ".";
   return text;
 }
@@ -151,13 +155,15 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
 }
 
 bool draw_run_end(const Workspace& workspace, const RunEntry& shown, const RunDetail& detail, Commands& commands) {
-  const std::string end = end_text(shown), lost = lost_text(shown);
-  if ((end.empty() && lost.empty()) || !is_over(shown.run.status)) return false;
+  const std::string end = end_text(shown);
+  const bool has_lost = is_lost(shown.summary);
+  if ((end.empty() && !has_lost) || !is_over(shown.run.status)) return false;
   spacing(2);
   if (!end.empty()) text_toned_wrapped(end, shown.run.status == RunStatus::failed ? Tone::bad : Tone::warning);
   mark("run.end");
-  if (!lost.empty()) {
-    text_toned_wrapped(lost, Tone::bad);
+  if (has_lost) {
+    const std::string lost = lost_text(shown, end.find("NaN") != std::string::npos);
+    if (!lost.empty()) text_toned_wrapped(lost, Tone::bad);
     mark("run.lost");
     text_quiet_wrapped("A lower learning rate, a longer warm-up or a limit of the gradient norm often prevents it.");
   }
@@ -165,7 +171,7 @@ bool draw_run_end(const Workspace& workspace, const RunEntry& shown, const RunDe
   const auto place = [&is_first](const char* label) {
     if (!std::exchange(is_first, false)) flow_to(label);
   };
-  if (const Checkpoint* good = good_checkpoint(shown, detail, !lost.empty());
+  if (const Checkpoint* good = good_checkpoint(shown, detail, has_lost);
       good && shown.run.source == "launched" && shown.run.status != RunStatus::finished) {
     const bool is_newest = good->step == detail.checkpoints.back().step && good->step < shown.run.planned_steps;
     const std::string label = (is_newest ? "Resume from step " : "Fork from step ") + grouped(good->step);
@@ -234,8 +240,9 @@ void RunFigures::draw(const Workspace& workspace, const RunEntry& shown, Command
   const std::array<FigureTile, 6> tiles{{
       {"tokens/s", tokens_per_s_text(summary.tokens_per_s),
        ci95.known() ? "95 %: " + tokens_per_s_text(ci95.low) + " \xE2\x80\x93 " + tokens_per_s_text(ci95.high)
-       : is_missing(summary.tokens_per_s) ? ""
-                                          : "no interval",
+       : is_missing(summary.tokens_per_s)
+           ? (is_missing(summary.dt_ms_median) ? "no step times" : "tokens per step unknown")
+           : "no interval",
        doubt},
       {"step time", milliseconds_text(summary.dt_ms_median),
        is_missing(summary.dt_ms_p95) ? "" : "p95 " + milliseconds_text(summary.dt_ms_p95), doubt},
