@@ -4,6 +4,7 @@
 #include "engine/trainer/plan/attention_tiles.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -66,6 +67,23 @@ struct Panels {
   std::int64_t depth;
   std::int64_t step() const { return depth * panel_columns; }
 };
+
+// Where the rows of a sum are made: in the tensor of a head that is one tile, else in scratch memory, whose rows are
+// nearer each other, as several tiles add to them.
+struct Sums {
+  float* at;
+  std::int64_t stride;
+  bool in_place;
+};
+
+template <class T>
+Sums sums_of(const HeadShape& head, T* tensor, std::int64_t stride, std::int64_t rows, Scratch& scratch) {
+  const std::int64_t columns = up_to(head.width, panel_columns);
+  if constexpr (std::is_same_v<T, float>) {
+    if (head.length <= edge && head.width == columns) return {tensor, stride, true};
+  }
+  return {scratch.take(rows * columns), columns, false};
+}
 
 // What a head's products read, for one unit. T is the type of the tensors.
 template <class T>
@@ -143,7 +161,7 @@ void forward(const HeadShape& head, const T* q, const T* k, const T* v, T* out, 
   const std::int64_t most = query_block(head), stride = score_stride(head);
   Scratch scratch{memory};
   float* const scores = scratch.take(most * stride);
-  float* const gathered = scratch.take(most * columns);
+  const Sums gathered = sums_of(head, out, head.out_stride, most, scratch);
   float* const factors = scratch.take(most);
   Factors<T> of(head, unit, scratch);
   const Rows queries = of.rows(q, head.stride);
@@ -178,24 +196,27 @@ void forward(const HeadShape& head, const T* q, const T* k, const T* v, T* out, 
                      .left_row = stride,
                      .right = values.at + of.words(key) * panel_columns,
                      .panel_step = values.step(),
-                     .out = gathered,
-                     .out_row = columns,
+                     .out = gathered.at,
+                     .out_row = gathered.stride,
                      .add = key > 0,
+                     .factors = gathered.in_place ? factors : nullptr,
                      .causal = Causal::depth_ends,
                      .behind = query - key});
     }
-    write_scaled(gathered, columns, rows, d, factors, 1, out + query * head.out_stride, head.out_stride);
+    if (!gathered.in_place)
+      write_scaled(gathered.at, columns, rows, d, factors, 1, out + query * head.out_stride, head.out_stride);
   }
 }
 
-// The factors of a head's backward products, and the sums of its gradients by rows of `columns`.
+// The factors of a head's backward products, and the sums of its gradients. `scales`: of each row in place.
 struct Backward {
   const HeadShape head;
   const AttentionUnit& unit;
   std::int64_t columns;
   Rows queries, d_outs;
   Panels keys_across, values_across, keys_along, queries_along, d_outs_along;
-  float *d_q, *d_k, *d_v;
+  Sums d_q, d_k, d_v;
+  const float* scales;
   float *scores, *d_scores, *halves, *means;
 };
 
@@ -227,7 +248,7 @@ void backward_tile(const Backward& b, const float* log_sums, std::int64_t query,
   score(b.d_outs, b.values_across, b.d_scores);
   b.unit.softmax_backward(tile, b.d_scores, log_sums + query, b.means + query, b.halves);
   // Scores read by columns: their transpose is the left factor.
-  const auto gather_keys = [&](const float* left, const Panels& right, float* out) {
+  const auto gather_keys = [&](const float* left, const Panels& right, const Sums& out, const float* factors) {
     b.unit.multiply({.rows = keys,
                      .columns = b.columns,
                      .depth = words(queries),
@@ -236,14 +257,16 @@ void backward_tile(const Backward& b, const float* log_sums, std::int64_t query,
                      .left_depth = b.unit.in_pairs ? 2 * edge : edge,
                      .right = right.at + words(query) * panel_columns,
                      .panel_step = right.step(),
-                     .out = out + key * b.columns,
-                     .out_row = b.columns,
+                     .out = out.at + key * out.stride,
+                     .out_row = out.stride,
                      .add = query > key,
+                     .factors = factors,
                      .causal = Causal::depth_begins,
                      .behind = behind});
   };
-  gather_keys(b.scores, b.d_outs_along, b.d_v);
-  gather_keys(b.d_scores, b.queries_along, b.d_k);
+  const float* const scales = b.d_q.in_place ? b.scales : nullptr;
+  gather_keys(b.scores, b.d_outs_along, b.d_v, nullptr);
+  gather_keys(b.d_scores, b.queries_along, b.d_k, scales);
   b.unit.multiply({.rows = queries,
                    .columns = b.columns,
                    .depth = words(keys),
@@ -251,9 +274,10 @@ void backward_tile(const Backward& b, const float* log_sums, std::int64_t query,
                    .left_row = b.unit.in_pairs ? edge / 2 : edge,
                    .right = b.keys_along.at + words(key) * panel_columns,
                    .panel_step = b.keys_along.step(),
-                   .out = b.d_q + query * b.columns,
-                   .out_row = b.columns,
+                   .out = b.d_q.at + query * b.d_q.stride,
+                   .out_row = b.d_q.stride,
                    .add = key > 0,
+                   .factors = scales,
                    .causal = Causal::depth_ends,
                    .behind = behind});
 }
@@ -264,6 +288,9 @@ void backward(const HeadShape& head, const HeadGradients<T>& t, float* memory) {
   const AttentionUnit& unit = attention_unit(T{});
   Scratch scratch{memory};
   Factors<T> of(head, unit, scratch);
+  const float scale = scale_of(head);
+  std::array<float, edge> scales{};
+  scales.fill(scale);
   const Backward b{.head = head,
                    .unit = unit,
                    .columns = columns,
@@ -274,9 +301,10 @@ void backward(const HeadShape& head, const HeadGradients<T>& t, float* memory) {
                    .keys_along = of.along(t.k, head.stride),
                    .queries_along = of.along(t.q, head.stride),
                    .d_outs_along = of.along(t.d_out, head.out_stride),
-                   .d_q = scratch.take(length * columns),
-                   .d_k = scratch.take(length * columns),
-                   .d_v = scratch.take(length * columns),
+                   .d_q = sums_of(head, t.d_q, head.stride, length, scratch),
+                   .d_k = sums_of(head, t.d_k, head.stride, length, scratch),
+                   .d_v = sums_of(head, t.d_v, head.stride, length, scratch),
+                   .scales = scales.data(),
                    .scores = scratch.take(edge * edge),
                    .d_scores = scratch.take(edge * edge),
                    .halves = scratch.take(edge * edge / 2),
@@ -289,10 +317,10 @@ void backward(const HeadShape& head, const HeadGradients<T>& t, float* memory) {
       for (std::int64_t key = first; key < end; key += edge) backward_tile(b, t.log_sums, query, key);
     }
   }
-  const float scale = scale_of(head);
-  write_scaled(b.d_q, columns, length, d, nullptr, scale, t.d_q, head.stride);
-  write_scaled(b.d_k, columns, length, d, nullptr, scale, t.d_k, head.stride);
-  write_scaled(b.d_v, columns, length, d, nullptr, 1, t.d_v, head.stride);
+  if (b.d_q.in_place) return;
+  write_scaled(b.d_q.at, columns, length, d, nullptr, scale, t.d_q, head.stride);
+  write_scaled(b.d_k.at, columns, length, d, nullptr, scale, t.d_k, head.stride);
+  write_scaled(b.d_v.at, columns, length, d, nullptr, 1, t.d_v, head.stride);
 }
 
 }  // namespace

@@ -89,33 +89,37 @@ struct Avx512Pairs {
 // The rows [row, row + rows), with what the last of them needs.
 template <class Unit, int rows>
 STEPLADDER_IN_LOOP void group(const TileProduct& p, std::int64_t row) {
+  // Half a panel where that is a vector.
+  constexpr std::int64_t least = Unit::lanes == 8 ? 8 : panel_columns;
   const std::int64_t seen = p.behind + row + rows;  // keys that the last query sees
   std::int64_t columns = p.columns, begin = 0, end = p.depth;
-  if (p.causal == Causal::columns)
-    columns = std::min(columns, (seen + panel_columns - 1) / panel_columns * panel_columns);
+  if (p.causal == Causal::columns) columns = std::min(columns, (seen + least - 1) / least * least);
   if (p.causal == Causal::depth_ends) end = std::min(end, (seen + Unit::values - 1) / Unit::values);
   if (p.causal == Causal::depth_begins)
     begin = std::max<std::int64_t>(0, std::min(end, (row - p.behind) / Unit::values));
   const float* const left = p.left + row * p.left_row + begin * p.left_depth;
   const float* right = p.right + begin * panel_columns;
   float* out = p.out + row * p.out_row;
-  std::int64_t panels = columns / panel_columns;
+  const float* const factors = p.factors ? p.factors + row : nullptr;
   const auto take = [&]<int count>() __attribute__((always_inline)) {
+    const auto multiply = [&](std::int64_t left_row, std::int64_t left_depth) __attribute__((always_inline)) {
+      multiply_block<Unit, rows, count / Unit::lanes>(left, left_row, left_depth, end - begin, right, p.panel_step, out,
+                                                      p.out_row, p.add, factors);
+    };
     // A step of 1 as a constant.
-    if (p.left_depth == 1) {
-      multiply_block<Unit, rows, count>(left, p.left_row, 1, end - begin, right, p.panel_step, out, p.out_row, p.add);
-    } else {
-      multiply_block<Unit, rows, count>(left, 1, p.left_depth, end - begin, right, p.panel_step, out, p.out_row, p.add);
-    }
-    right += count * p.panel_step;
-    out += count * panel_columns;
-    panels -= count;
+    p.left_depth == 1 ? multiply(p.left_row, 1) : multiply(1, p.left_depth);
+    right += count / panel_columns * p.panel_step;
+    out += count;
+    columns -= count;
   };
   if constexpr (Unit::most_panels == 3) {
-    while (panels == 3 || panels > 4) take.template operator()<3>();
-    while (panels >= 2) take.template operator()<2>();
+    while (columns == 48 || columns > 64) take.template operator()<48>();
+    while (columns >= 32) take.template operator()<32>();
   }
-  while (panels > 0) take.template operator()<1>();
+  while (columns >= panel_columns) take.template operator()<panel_columns>();
+  if constexpr (least < panel_columns) {
+    if (columns > 0) take.template operator()<least>();
+  }
 }
 
 template <class Unit>
@@ -192,14 +196,14 @@ constexpr Masks masks = [] {
   return made;
 }();
 
-// The first `count` lanes of `vector`; the rest is `other`. By bits, since a comparison of lanes with a count becomes
-// scalar instructions.
+// The first `count` (0 to `lanes`) lanes of `vector`; the rest is `other`. By bits, since a comparison of lanes with a
+// count becomes scalar instructions.
 template <class Unit>
 STEPLADDER_IN_LOOP typename Unit::Floats only(std::int64_t count, const typename Unit::Floats& vector, float other) {
   using Floats = typename Unit::Floats;
   using Ints = typename Vector<Unit::lanes>::Ints;
-  const std::int64_t first = most_lanes - std::clamp<std::int64_t>(count, 0, Unit::lanes);
-  const Ints mask = reinterpret_cast<const Ints&>(masks.of[first]), rest = reinterpret_cast<Ints>(Floats{} + other);
+  const Ints mask = reinterpret_cast<const Ints&>(masks.of[most_lanes - count]),
+             rest = reinterpret_cast<Ints>(Floats{} + other);
   return reinterpret_cast<Floats>((reinterpret_cast<Ints>(vector) & mask) | (rest & ~mask));
 }
 
@@ -222,7 +226,8 @@ STEPLADDER_IN_LOOP float log_of(float x) {
 }
 
 // Keys after the last one that a query sees, at which a product may look since another row of its group sees them. None
-// where groups of rows end with a panel: the rest of the last vector is zero.
+// where groups of rows end with a panel: the rest of the last vector is zero. Never more than a vector: a loop over it
+// would become a call of memset for each row.
 template <class Unit>
 constexpr std::int64_t beyond =
     panel_columns % Unit::most_rows == 0 && Unit::lanes == panel_columns ? 0 : Unit::most_rows;
@@ -279,7 +284,7 @@ STEPLADDER_IN_LOOP float powers_of_row(float* scores, std::int64_t seen, std::in
     Unit::write_halves(scores + i / 2, first, second);
     i += 2 * lanes;
   }
-  for (; i < std::min(columns, seen + beyond<Unit>); i += lanes * values) at<Floats>(scores + i / values) = Floats{};
+  if (i < std::min(columns, seen + beyond<Unit>)) at<Floats>(scores + i / values) = Floats{};
   return across(sums, added);
 }
 
@@ -323,8 +328,8 @@ STEPLADDER_IN_LOOP void softmax_backward_by(const ScoreTile& tile, float* d_scor
       };
       for (std::int64_t i = 0; i < last; i += lanes) take(i, lanes);
       take(last, seen - last);
-      for (std::int64_t i = last + lanes; i < std::min(tile.columns, seen + beyond<Unit>); i += lanes)
-        at<Floats>(s + i) = at<Floats>(d_s + i) = Floats{};
+      const std::int64_t i = last + lanes;
+      if (i < std::min(tile.columns, seen + beyond<Unit>)) at<Floats>(s + i) = at<Floats>(d_s + i) = Floats{};
     }
   } else {
     for (std::int64_t row = 0; row < tile.rows; row += 2) {
@@ -351,8 +356,9 @@ STEPLADDER_IN_LOOP void softmax_backward_by(const ScoreTile& tile, float* d_scor
             p[n][v] = power_of_2<Unit>(at<Floats>(s + place) * scale - log_sum[n]);
             d[n][v] = p[n][v] * (at<Floats>(d_s + place) - mean[n]);
             if (left < lanes) {
-              p[n][v] = only<Unit>(left, p[n][v], 0);
-              d[n][v] = only<Unit>(left, d[n][v], 0);
+              const std::int64_t count = std::max<std::int64_t>(left, 0);
+              p[n][v] = only<Unit>(count, p[n][v], 0);
+              d[n][v] = only<Unit>(count, d[n][v], 0);
             }
           }
           Unit::write_pairs(s + at_key, p[0][v], p[1][v]);

@@ -30,6 +30,7 @@ struct TileProduct {
   float* out = nullptr;
   std::int64_t out_row = 0;
   bool add = false;
+  const float* factors = nullptr;  // of each row; null: 1
   Causal causal = Causal::whole;
   std::int64_t behind = 0;
 };

@@ -89,6 +89,7 @@ STEPLADDER_IN_LOOP void multiplied(const T* a, const T* b, std::int64_t stride, 
       for (std::int64_t n = 0; n < lanes; ++n) part[n] += left[n] * right[n];
     }
     for (std::int64_t n = 0; i + n < width; ++n) part[n] += load(a[i + n]) * load(b[i + n]);
+#pragma GCC unroll 4
     for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
       for (std::int64_t n = 0; n < half; ++n) part[n] += part[n + half];
     }

@@ -40,8 +40,9 @@ STEPLADDER_IN_LOOP void block(const Piece& p) {
   }
   // A step of 1 along the rows or the depth is a constant.
   const auto multiply = [&](std::int64_t left_row, std::int64_t left_depth) __attribute__((always_inline)) {
-    multiply_block<Unit, rows, panels>(p.left, left_row, left_depth, p.depth, p.panels, p.panel_step,
-                                       beyond ? aside : p.out, beyond ? width : p.out_row, p.add && !beyond);
+    multiply_block<Unit, rows, width / Unit::lanes>(p.left, left_row, left_depth, p.depth, p.panels, p.panel_step,
+                                                    beyond ? aside : p.out, beyond ? width : p.out_row,
+                                                    p.add && !beyond, nullptr);
   };
   p.left_depth == 1 ? multiply(p.left_row, 1) : multiply(1, p.left_depth);
   if (!beyond) return;
@@ -129,6 +130,7 @@ STEPLADDER_IN_LOOP void pack(const From* from, std::int64_t stride, std::int64_t
   };
   // Several lines of the cache from each row: the CPU fetches those that follow ahead.
   while (columns - j >= 4 * panel_columns) whole.template operator()<4>();
+  while (columns - j >= 2 * panel_columns) whole.template operator()<2>();
   while (columns - j >= panel_columns) whole.template operator()<1>();
   if (j == columns) return;
   for (std::int64_t k = 0; k < depth; ++k) {

@@ -47,15 +47,16 @@ using PlainFloats = FloatUnit<4, 3, 1>;
 using Avx2Floats = FloatUnit<8, 6, 1>;
 using Avx512Floats = FloatUnit<16, 8, 3>;
 
-// out = left right, or out += left right if `add`: `rows` rows and `panels` whole panels (products.h), `panel_step`
-// words apart. Element (i, k) of the left factor is left[i left_row + k left_depth].
-template <class Unit, int rows, int panels>
+// out = left right, or out += left right if `add`: `rows` rows and the columns of `vectors` vectors, in panels
+// (products.h) `panel_step` words apart. Element (i, k) of the left factor is left[i left_row + k left_depth]. The sums
+// of row i are multiplied by factors[i] unless `factors` is null.
+template <class Unit, int rows, int vectors>
 STEPLADDER_IN_LOOP void multiply_block(const float* left, std::int64_t left_row, std::int64_t left_depth,
                                        std::int64_t depth, const float* right, std::int64_t panel_step, float* out,
-                                       std::int64_t out_row, bool add) {
+                                       std::int64_t out_row, bool add, const float* factors) {
   using Floats = typename Unit::Floats;
   using Right = typename Unit::Right;
-  constexpr int in_panel = panel_columns / Unit::lanes, vectors = panels * in_panel;
+  constexpr int in_panel = panel_columns / Unit::lanes;
   Floats sums[rows][vectors] = {};
   for (std::int64_t k = 0; k < depth; ++k) {
     Right line[vectors];
@@ -68,6 +69,11 @@ STEPLADDER_IN_LOOP void multiply_block(const float* left, std::int64_t left_row,
 #pragma GCC unroll 8
       for (int v = 0; v < vectors; ++v) Unit::multiply_add(sums[i][v], word, line[v]);
     }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < rows && factors; ++i) {
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) sums[i][v] *= factors[i];
   }
 #pragma GCC unroll 8
   for (int i = 0; i < rows; ++i) {
