@@ -271,7 +271,8 @@ void draw_answer(const Workspace& workspace, const Advice* next, const RunEntry&
                           (is_unavailable ? " Not here: " + why->second + "." : "")));
   }
   if (const Advice* doubt = doubt_in(workspace.advice->list); doubt && doubt != next) {
-    text_toned_wrapped(in_print(doubt->title + ": " + doubt->why), Tone::warning);
+    text_toned_wrapped(doubt->title + ".", Tone::warning);
+    text_quiet(in_print(doubt->why));
     mark("advisor.doubt");
   }
   ImGui::PopTextWrapPos();

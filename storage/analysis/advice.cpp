@@ -476,7 +476,7 @@ class Advisor {
     if (impossible == 0) return;
     add({.kind = AdviceKind::open,
          .title = plural(impossible, "later rung") + " of this log " + (impossible == 1 ? "is" : "are") + " impossible",
-         .why = "Faster than the hardware can be, so what they bought isn't known.",
+         .why = "Faster than the hardware can be: most likely the clock was read before the device had finished.",
          .gain = {.source = GainSource::own_measurement, .answer = RungAnswer::impossible}});
   }
 

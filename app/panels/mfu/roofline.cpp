@@ -264,24 +264,21 @@ std::string bound_of(const Roofline& roofline, const Roof& roof, RunId chosen) {
          " FLOP/byte, ridge at " + compact(ridge);
 }
 
-// "3 runs without throughput aren't drawn"; empty if all are.
+// "Not drawn: 1 without throughput, 7 without shape"; empty if all are.
 std::string not_drawn_text(const Roofline& roofline) {
   std::string text;
-  if (roofline.without_speed > 0) text = plural(roofline.without_speed, "run") + " without throughput";
+  if (roofline.without_speed > 0) text = grouped(roofline.without_speed) + " without throughput";
   if (roofline.without_shape > 0)
-    text += (text.empty() ? "" : ", ") + plural(roofline.without_shape, "run") + " without model shape or batch";
-  if (text.empty()) return "";
-  return text + (roofline.without_speed + roofline.without_shape == 1 ? " isn't drawn" : " aren't drawn");
+    text += (text.empty() ? "" : ", ") + grouped(roofline.without_shape) + " without shape or batch";
+  return text.empty() ? "" : "Not drawn: " + text;
 }
 
-// The bound of the calculator's run, and the runs that the chart can't show.
+// The answer above has the bound of the calculator's run.
 std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) {
-  const std::string not_drawn = not_drawn_text(roofline);
-  if (const std::string bound = bound_of(roofline, roof, chosen); !bound.empty())
-    return capitalised(bound) + (not_drawn.empty() ? "" : "  \xE2\x80\x93  " + not_drawn);
   if (roof.ceilings.empty()) return "No roof: choose hardware or enter a peak above";
-  if (!not_drawn.empty()) return not_drawn;
-  return roofline.points.empty() ? "Runs of known shape and batch appear as points" : "";
+  if (const std::string not_drawn = not_drawn_text(roofline); !not_drawn.empty()) return not_drawn;
+  if (roofline.points.empty()) return "Runs of known shape and batch appear as points";
+  return capitalised(bound_of(roofline, roof, chosen));
 }
 
 // The signs that are in the chart, and what they mean; on the line goes on what the foot line says.
