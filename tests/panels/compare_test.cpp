@@ -37,6 +37,7 @@ TEST(CompareNumbers, a_faster_line_says_by_how_much) {
   EXPECT_EQ(row.factor, "2.00 x");
   EXPECT_EQ(row.ci95, "1.90 - 2.10");
   EXPECT_EQ(row.verdict, "+ faster");
+  EXPECT_FALSE(row.rate_is_doubted || row.factor_is_doubted);
   EXPECT_EQ(row.verdict_tone, Tone::good);
   EXPECT_TRUE(row.loss);
   EXPECT_EQ(row.min, "2.5000");
@@ -64,6 +65,7 @@ TEST(CompareNumbers, an_impossible_line_is_not_called_faster) {
   RungJudgement judged = faster();
   judged.trust = judged.over_baseline.trust = Trust::impossible;
   EXPECT_EQ(row_of(&judged).verdict, "impossible");
+  EXPECT_TRUE(row_of(&judged).rate_is_doubted && row_of(&judged).factor_is_doubted);
   EXPECT_EQ(row_of(&judged).verdict_tone, Tone::bad);
 }
 

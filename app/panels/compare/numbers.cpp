@@ -27,6 +27,10 @@ struct NumberColumn {
   std::string ComparedNumbers::*text = nullptr;  // null: the loss
   Shown shown = Shown::always;
 
+  bool is_doubted_in(const ComparedNumbers& row) const {
+    if (text == &ComparedNumbers::tokens_per_s) return row.rate_is_doubted;
+    return row.factor_is_doubted && (text == &ComparedNumbers::factor || text == &ComparedNumbers::ci95);
+  }
   bool is_number() const { return text && text != &ComparedNumbers::verdict; }  // the others are pills
 };
 
@@ -194,6 +198,8 @@ ComparedNumbers compared_numbers(const ComparedLine& line, bool is_base, const R
   if (is_base) set_baseline(row, judged ? judged->trust : Trust::trusted);
   if (judged) {
     const Gain& gain = judged->over_baseline;
+    row.rate_is_doubted = !judged->is_trusted();
+    row.factor_is_doubted = !is_base && gain.worst() != Trust::trusted;
     row.tokens_per_s = tokens_per_s_text(judged->tokens_per_s);
     row.factor = is_base ? "1 x" : factor_text(gain.factor);
     if (!is_base && gain.ci95.known()) row.ci95 = ci95_text(gain.ci95);
@@ -345,7 +351,8 @@ void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<
     ImGui::TableNextColumn();
     if (column->is_number()) {
       ImGui::SetCursorPosY(text_top);
-      text_right(in_print(row.*column->text), ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x);
+      text_right(in_print(row.*column->text), ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, nullptr, 0,
+                 column->is_doubted_in(row) ? &palette().quiet : &palette().text);
     } else if (column->text) {
       if (!row.verdict.empty()) verdict_pill(row);
     } else if (row.loss) {

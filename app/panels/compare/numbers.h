@@ -15,7 +15,9 @@ namespace stepladder {
 // One row, ready to be drawn.
 struct ComparedNumbers {
   std::string tokens_per_s, factor, ci95;
-  std::string verdict;  // of the speed
+  bool rate_is_doubted = false;    // grey, as in Ladder and History
+  bool factor_is_doubted = false;  // with its interval: also where the baseline is
+  std::string verdict;             // of the speed
   Tone verdict_tone = Tone::neutral;
   std::optional<LossParity> loss;                        // unset for the baseline, and while it is being computed
   std::string mean, min, max, last;                      // over the visible steps

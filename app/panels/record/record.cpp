@@ -68,7 +68,7 @@ std::string interval_text(const Interval& interval, const char* format) {
 void draw_head(State& state) {
   const float top = ImGui::GetCursorPosY();
   text_title("Record");
-  text_cut("Whether a folder of logs, each of one run, is a speed-run record, and what speaks against it",
+  text_cut("Is a folder of logs a speed-run record, and what speaks against it?",
            ImGui::GetContentRegionAvail().x - px(280), palette().quiet, fonts().regular, small_size);
   const float below = ImGui::GetCursorPosY();
   const float buttons = button_width("Your runs") + px(8) + button_width("Published records");
@@ -409,9 +409,8 @@ void draw_no_pool(State& state, const Workspace& workspace, Commands& commands) 
   begin_tall_card("##way in");
   text_in("Is it a record? Choose the folder of its logs.", fonts().semibold, 17);
   text_quiet_wrapped(
-      "One log per run. At once it says: a record, misses the target, inconclusive, or flagged, with the reasons and "
-      "the "
-      "test's numbers. The rule is the one whose target is nearest, and can be changed then.");
+      "The folder has one log per run. The answer is a record, misses the target, inconclusive, or flagged, with its "
+      "reasons and the test's numbers. Stepladder takes the rule with the nearest target; you can choose another.");
   spacing(4);
   const float width = std::min(ImGui::GetContentRegionAvail().x, px(720));
   if (state.pool.draw("##pool", "Drop the folder here, or type its path", width, "record.pool", commands.data))
