@@ -155,6 +155,10 @@ double pause_limit(double median_ms) {
   return std::max(20 * median_ms, 1000.0);
 }
 
+bool is_beside_evaluation(const Series& series, std::size_t place) {
+  return !is_missing(series.val_loss[place]) || (place > 0 && !is_missing(series.val_loss[place - 1]));
+}
+
 Spikes find_spikes(const Series& series, std::size_t first_steady) {
   Spikes spikes;
   std::vector<double> steady;
@@ -175,9 +179,8 @@ Spikes find_spikes(const Series& series, std::size_t first_steady) {
   spikes.period = period.steps;
   spikes.regular = period.hits;
   if (period.steps > 0) {
-    const auto evaluated = std::ranges::count_if(spikes.at, [&](std::size_t i) {
-      return !is_missing(series.val_loss[i]) || (i > 0 && !is_missing(series.val_loss[i - 1]));
-    });
+    const auto evaluated =
+        std::ranges::count_if(spikes.at, [&](std::size_t i) { return is_beside_evaluation(series, i); });
     spikes.validation = 2 * static_cast<std::size_t>(evaluated) > spikes.at.size();
   }
   return spikes;

@@ -25,6 +25,9 @@ std::size_t warmup_end(std::span<const double> dt_ms, std::size_t fixed_minimum)
 double spike_limit(double median_ms, double p75_ms);
 double pause_limit(double median_ms);
 
+// Whether the step's time may hold an evaluation: its own, or that of the step before.
+bool is_beside_evaluation(const Series& series, std::size_t place);
+
 // Steady steps above spike_limit. They stay in every figure, since they hardly move a median.
 struct Spikes {
   std::vector<std::size_t> at;  // places in the series, ascending

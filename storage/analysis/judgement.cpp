@@ -15,6 +15,7 @@
 #include "storage/analysis/counted_runs.h"
 #include "storage/analysis/recipe_facts.h"
 #include "storage/analysis/rung_order.h"
+#include "storage/analysis/step_sums.h"
 #include "storage/by_enum.h"
 #include "storage/wording.h"
 
@@ -206,7 +207,7 @@ std::optional<Flag> doubt_devices(const Subject& base, const Subject& subject) {
 // a quarter, and another vocabulary that the recipes name may add more.
 std::optional<Flag> doubt_model(const Run& base, const Run& run) {
   constexpr double most_alike = 0.75;
-  if (base.source != "import" || run.source != "import") return std::nullopt;
+  if (base.source == "launched" || run.source == "launched") return std::nullopt;
   const auto differ = [](std::int64_t a, std::int64_t b) {
     return std::min(a, b) > 0 && static_cast<double>(std::min(a, b)) < most_alike * static_cast<double>(std::max(a, b));
   };
@@ -218,14 +219,22 @@ std::optional<Flag> doubt_model(const Run& base, const Run& run) {
               .doubts = true};
 }
 
-// A gain in the medians may not be one of all steps, or of the wall clock: in any repeat.
+// A gain in the medians may not be one of all steps, or of the wall clock: in any repeat, or in all together.
 void doubt_medians(const Subject& base, const RungJudgement& base_rung, const Subject& of, RungJudgement& rung) {
   const double factor = factor_over(base_rung, rung);
-  for (const MeasuredRun& b : of.runs)
-    for (const MeasuredRun& a : base.runs) {
-      std::optional<Flag> flag = doubt_median(factor, {*a.run, *a.summary, *a.series}, {*b.run, *b.summary, *b.series});
-      if (flag) return add_flag(rung, of_repeat(*std::move(flag), b, of));
-    }
+  const auto times = [](const Subject& subject) {
+    std::vector<RunTimes> all;
+    for (const MeasuredRun& run : subject.runs) all.push_back({*run.run, *run.summary, *run.series});
+    return all;
+  };
+  const std::vector<RunTimes> theirs = times(base), ours = times(of);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    std::optional<Flag> flag = doubt_sums(factor, theirs, {&ours[i], 1});
+    for (const RunTimes& each : theirs)
+      if (!flag) flag = doubt_median(factor, each, ours[i]);
+    if (flag) return add_flag(rung, of_repeat(*std::move(flag), of.runs[i], of));
+  }
+  add_flag(rung, doubt_sums(factor, theirs, ours));
 }
 
 void doubt_place(const Subject& base, const Subject& subject, RungJudgement& rung) {

@@ -9,6 +9,7 @@
 #include "storage/analysis/means/student_t.h"
 #include "storage/analysis/verdict/step_grain.h"
 #include "storage/by_enum.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -47,6 +48,10 @@ constexpr std::array higher_words = {"acc",        "accuracy", "score", "reward"
 // Names that begin one of a cost, whatever it is of: "time_to_acc", "steps_to_score", "bits_per_token".
 constexpr std::array costs = {"time_to_",  "steps_to_", "tokens_to_",   "seconds_to_",
                               "bits_per_", "nats_per_", "cross_entropy"};
+
+constexpr std::array never_negative = {"bpb", "bpc",  "ppl", "perplexity", "wer", "cer", "mse",
+                                       "mae", "rmse", "acc", "accuracy",   "f1",  "auc"};
+constexpr std::array shares = {"acc", "accuracy", "f1", "auc"};
 
 // Whether the name has the word between other signs: "val_bpb", "eval/loss", "max_mem_gb".
 template <std::size_t n>
@@ -132,6 +137,14 @@ Direction direction_of_name(std::string_view name) {
 
 LossName loss_name(std::string_view name) {
   return {has_word(name, loss_words), has_word(name, validation_words)};
+}
+
+std::string impossible_value(std::string_view name, double before, double value) {
+  const std::string figure = std::string(name) + " is " + metric_text(value);
+  if (value < 0 && has_word(name, never_negative)) return figure + ", and it is never negative";
+  if (!has_word(name, shares) || !(value > 1)) return {};
+  if (value > 100) return figure + ", and no share is above 100 %";
+  return before <= 1 ? figure + " after " + metric_text(before) + ", and no share is above 1" : "";
 }
 
 double delta_from(double base, double value) {

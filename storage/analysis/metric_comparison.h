@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "storage/analysis/compare.h"
@@ -26,6 +27,10 @@ struct LossName {
   bool is_validation = false;
 };
 LossName loss_name(std::string_view name);
+
+// Why a value can't be the metric's, by its name and by earlier values: a negative perplexity, an accuracy of 97 after
+// one of 0.95. Empty: it can.
+std::string impossible_value(std::string_view name, double before, double value);
 
 // The difference of a value from the baseline's, and their ratio. `missing` where either isn't finite; the ratio also
 // where the baseline's is 0 or of another sign.

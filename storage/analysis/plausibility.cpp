@@ -6,7 +6,10 @@
 #include <cctype>
 #include <cmath>
 
+#include "storage/analysis/change_point.h"
+#include "storage/analysis/means/mean_test.h"
 #include "storage/analysis/recipe_facts.h"
+#include "storage/analysis/step_sums.h"
 #include "storage/contention.h"
 #include "storage/wording.h"
 
@@ -91,6 +94,13 @@ void check_against_all(const Run& run, const Summary& summary, const HardwareTab
                    params.from_loss_alone ? std::optional(Remedy::give_params) : std::nullopt});
 }
 
+// A log may name the type of its GPUs and not their number; those for desktops are hardly ever eight.
+constexpr double devices_of_a_node = 8;
+bool may_be_one_of_several(const Run& run, const Peak& peak) {
+  return run.source != "launched" && peak.devices == 1 && !recipe_facts(run).names_devices && !is_cpu(run) &&
+         peak.hardware->name.find("GeForce") == std::string::npos && peak.hardware->source != "measured here";
+}
+
 void check_throughput(const Run& run, const Summary& summary, const HardwareTable& hardware, std::vector<Flag>& flags) {
   const Peak peak = peak_of(run, hardware);
   const AssumedParams params = params_of(run, summary);
@@ -102,7 +112,10 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
   std::optional<Remedy> remedy;
   std::string why = throughput_sum(run, summary) + ", x 6 x " + grouped(params.count) +
                     " parameters = " + figure_text(tflops) + " TFLOP/s";
-  if (share > 1) {
+  const bool is_impossible = share > (may_be_one_of_several(run, peak) ? devices_of_a_node : 1);
+  if (share > 1 && !is_impossible) {
+    why += ", over the peak of " + peak_text(peak, run) + "; it doesn't say on how many of them it ran";
+  } else if (share > 1) {
     why += ", over the peak of " + peak_text(peak, run);
     const bool waited = run.sync == Sync::device || run.sync == Sync::event;
     if (peak.hardware->source == "measured here") {
@@ -120,7 +133,7 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
   }
   if (!params.why.empty()) why += "; " + params.why;
   if (params.from_loss_alone) remedy = Remedy::give_params;
-  flags.push_back({share > 1 ? FlagId::impossible_throughput : FlagId::suspicious_throughput, why + ".", remedy});
+  flags.push_back({is_impossible ? FlagId::impossible_throughput : FlagId::suspicious_throughput, why + ".", remedy});
 }
 
 void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
@@ -200,8 +213,8 @@ void check_steps(const Run& run, const Summary& summary, std::vector<Flag>& flag
                      .doubts = 4 * summary.repeated_steps > summary.steps});
   if (summary.backwards_step > 0)
     flags.push_back(
-        {FlagId::clock_backwards, "The clock ran backwards at step " + grouped(summary.backwards_step) +
-                                      ": the step ended before it began, or before the previous step ended."});
+        {FlagId::clock_backwards, "The clock ran backwards or stood still at step " + grouped(summary.backwards_step) +
+                                      ": the step ended as it began or before, or before the previous step ended."});
   // A few change nothing: TrainingProgress counts them. A log may print every tenth time, but if it prints most, those
   // that it leaves out may be the slow ones.
   if (20 * summary.untimed_steps > summary.steps)
@@ -249,12 +262,48 @@ void check_contention(const Summary& summary, std::vector<Flag>& flags) {
 
 namespace {
 
-// A step by five quantiles, each of which stands for its neighbourhood, so that rare spikes (validation, checkpoints)
-// count little.
-double quantiles_mean(const RunTimes& run) {
-  const Summary& of = run.summary;
-  return 0.15 * of.dt_ms_p5 + 0.225 * of.dt_ms_p25 + 0.25 * of.dt_ms_median + 0.225 * of.dt_ms_p75 +
-         0.15 * of.dt_ms_p95;
+constexpr double least_left = 1.0 / 3, most_lost = 0.05;
+
+bool is_ours(const RunTimes& of) {
+  return of.run.source == "launched";
+}
+
+// Whether little of a gain is left; of none, whether it is a loss.
+bool loses(double factor, double left) {
+  return std::log(left) < least_left * std::log(std::max(factor, 1.0)) && std::log(factor / left) > most_lost;
+}
+
+Flag flag_of_median(FlagId id, double factor, double left, const std::string& how) {
+  return {id, "By the median of its steps its throughput is " + figure_text(factor) + " x the baseline's, but " + how +
+                  " it is " + figure_text(left) + " x."};
+}
+
+// The steady steps, in medians of their run.
+struct SteadySteps {
+  std::vector<double> all, evaluations, others;
+
+  double evaluated() const {  // share of them
+    return static_cast<double>(evaluations.size()) / static_cast<double>(all.size());
+  }
+};
+
+SteadySteps in_medians(std::span<const RunTimes> runs) {
+  SteadySteps steps;
+  for (const auto& [run, summary, series] : runs)
+    for (auto i = static_cast<std::size_t>(summary.warmup_steps); i < series.size(); ++i) {
+      if (!(series.dt_ms[i] > 0) || !std::isfinite(series.dt_ms[i])) continue;
+      steps.all.push_back(series.dt_ms[i] / summary.dt_ms_median);
+      (is_beside_evaluation(series, i) ? steps.evaluations : steps.others).push_back(steps.all.back());
+    }
+  return steps;
+}
+
+// Without the slowest hundredth.
+SampleFigures trimmed(std::vector<double> steps) {
+  const std::size_t kept = steps.size() - steps.size() / 100;
+  std::ranges::nth_element(steps, steps.begin() + static_cast<std::ptrdiff_t>(kept));
+  steps.resize(kept);
+  return figures_of(steps);
 }
 
 // With the warm-up, by its own median, so that compiling in a few steps counts little; a short one is none.
@@ -268,29 +317,56 @@ double mean_with_warmup(const RunTimes& run) {
   return warmup.empty() ? of.dt_ms_median : share * median_of(std::move(warmup)) + (1 - share) * of.dt_ms_median;
 }
 
+// The distance of the steps that a log times.
+double steps_per_time(const RunTimes& run) {
+  const Summary& of = run.summary;
+  return static_cast<double>(of.last_step - of.first_step) / static_cast<double>(of.steps - of.untimed_steps - 1);
+}
+
 }  // namespace
 
+std::optional<Flag> doubt_sums(double factor, std::span<const RunTimes> base, std::span<const RunTimes> runs) {
+  if (!(factor > 1 - most_lost) || (std::ranges::all_of(base, is_ours) && std::ranges::all_of(runs, is_ours)))
+    return std::nullopt;
+  constexpr double most_evaluated = 0.5, most_more_often = 1.5, slow = 1.5;
+  const SteadySteps base_steps = in_medians(base), steps = in_medians(runs);
+  const double often = steps.evaluated(), base_often = base_steps.evaluated();
+  // If the baseline's times hold its evaluations. Who evaluates its slow steps alone would hide them.
+  const bool leaves_out = std::max(often, base_often) < most_evaluated && often <= most_more_often * base_often &&
+                          figures_of(base_steps.evaluations).mean > slow;
+  const SampleFigures theirs = trimmed(leaves_out ? base_steps.others : base_steps.all);
+  const SampleFigures ours = trimmed(leaves_out ? steps.others : steps.all);
+  const auto error = [](const SampleFigures& of) { return of.std / std::sqrt(static_cast<double>(of.n)); };
+  if (!loses(factor, factor * (theirs.mean + error(theirs)) / (ours.mean - error(ours)))) return std::nullopt;
+  return flag_of_median(
+      FlagId::uneven_steps, factor, factor * theirs.mean / ours.mean,
+      std::string("with its slower steps, by the sum of all") + (leaves_out ? " but evaluations" : "") + ",");
+}
+
 std::optional<Flag> doubt_median(double factor, const RunTimes& base, const RunTimes& run) {
-  constexpr double least_left = 1.0 / 3, most_lost = 0.05;
-  const auto is_ours = [](const RunTimes& of) { return of.run.source == "launched"; };
   if (!(factor > 1) || (is_ours(base) && is_ours(run))) return std::nullopt;
-  const auto loses = [&](double base_ms, double run_ms) {
+  const auto lost = [&](double base_ms, double run_ms) {
     const double left = factor * (base_ms / base.summary.dt_ms_median) / (run_ms / run.summary.dt_ms_median);
-    return std::log(left) < least_left * std::log(factor) && std::log(factor / left) > most_lost ? left : missing;
+    return loses(factor, left) ? left : missing;
   };
-  const auto flag = [&](FlagId id, double left, const std::string& how) {
-    return Flag{id, "By the median of its steps its throughput is " + figure_text(factor) + " x the baseline's, but " +
-                        how + " it is " + figure_text(left) + " x."};
-  };
-  if (const double left = loses(quantiles_mean(base), quantiles_mean(run)); !is_missing(left))
-    return flag(FlagId::uneven_steps, left, "with its slower steps");
-  if (const double left = loses(mean_with_warmup(base), mean_with_warmup(run)); !is_missing(left))
-    return flag(FlagId::uneven_steps, left,
-                "with the warm-up (" + grouped(run.summary.warmup_steps) + " and " +
-                    grouped(base.summary.warmup_steps) + " steps)");
+  if (const double left = lost(mean_with_warmup(base), mean_with_warmup(run)); !is_missing(left))
+    return flag_of_median(FlagId::uneven_steps, factor, left,
+                          "with the warm-up (" + grouped(run.summary.warmup_steps) + " and " +
+                              grouped(base.summary.warmup_steps) + " steps)");
+  const double apart = steps_per_time(run), base_apart = steps_per_time(base);
+  if (std::isfinite(apart) && apart > 1.5 * base_apart)
+    return Flag{FlagId::missing_steps, "Its log times one step in " + figure_text(apart) +
+                                           ", and the baseline's one in " + figure_text(base_apart) +
+                                           ": if the others are the slow ones, its step time is too short."};
+  const double drift = std::log1p(run.summary.drift) - std::log1p(base.summary.drift);
+  if (const double left = factor / std::exp(std::abs(drift) / 2); loses(factor, left))
+    return flag_of_median(FlagId::uneven_steps, factor, left,
+                          std::string("at the ") + (drift > 0 ? "end" : "beginning") +
+                              ", since the times of the steps drift by " + percent_text(run.summary.drift) +
+                              ", and the baseline's by " + percent_text(base.summary.drift) + ",");
   if (is_ours(base) || is_ours(run)) return std::nullopt;
-  if (const double left = loses(base.summary.wall_ms_median, run.summary.wall_ms_median); !is_missing(left))
-    return flag(FlagId::wall_clock_mismatch, left, "by the wall clock");
+  if (const double left = lost(base.summary.wall_ms_median, run.summary.wall_ms_median); !is_missing(left))
+    return flag_of_median(FlagId::wall_clock_mismatch, factor, left, "by the wall clock");
   return std::nullopt;
 }
 

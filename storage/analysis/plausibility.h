@@ -112,10 +112,11 @@ struct RunTimes {
   const Series& series;
 };
 
-// The flag of a gain of `factor` in the medians of which less than a third is left, and 5 % are lost, if the slower
-// steps count, or a warm-up of over a quarter of the steps does, or by the wall clocks of both. Nullopt: it is none. Of
-// two runs that were launched here it is none: our own timer took each step, and what disturbs them is watched. Nor is
-// it one by the wall clock if one was.
+// The flag of a gain of `factor` in the medians of which less than a third is left, and 5 % are lost, if a warm-up of
+// over a quarter of the steps counts, at one end of runs whose steps drift apart, or by the wall clocks of both; or if
+// the run's log times fewer of its steps. storage/analysis/step_sums.h asks of all steps. Nullopt: it is none. Of two
+// runs that were launched here it is none: our own timer took each step, and what disturbs them is watched. Nor is it
+// one by the wall clock if one was.
 std::optional<Flag> doubt_median(double factor, const RunTimes& base, const RunTimes& run);
 
 // The worst trust of all flags.

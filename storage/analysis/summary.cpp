@@ -8,6 +8,7 @@
 
 #include "storage/analysis/change_point.h"
 #include "storage/analysis/training_progress.h"
+#include "storage/analysis/wall_clock.h"
 #include "storage/contention.h"
 
 namespace stepladder {
@@ -64,7 +65,9 @@ void SummaryBuilder::add(const StepRecord& record, const Contention& contention)
 
   if (!is_time(record.dt_ms)) ++summary_.untimed_steps;
   if (place == 0) begins_with_evaluation_ = is_evaluation(record);
-  if (record.dt_ms < 0 && summary_.backwards_step == 0) summary_.backwards_step = record.step;
+  // A timer that shows 0 between others stood still; a clock that is read per step may be coarse.
+  const bool stood_still = record.dt_ms == 0 && place > 0 && from_ == ReadFrom::timer;
+  if ((record.dt_ms < 0 || stood_still) && summary_.backwards_step == 0) summary_.backwards_step = record.step;
   if (!is_missing(record.loss)) {
     if (!std::isfinite(record.loss) && summary_.nonfinite_steps++ == 0) summary_.first_nonfinite_step = record.step;
     if (is_missing(summary_.loss_first)) summary_.loss_first = record.loss;
@@ -202,15 +205,21 @@ Summary SummaryBuilder::finish() {
 Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t tokens_per_step,
                   std::span<const SystemMetrics> metrics, ReadFrom from) {
   SummaryBuilder builder(asked_warmup, tokens_per_step, SummaryBuilder::most_exact_steps, from);
+  WallClock wall_clock;
   ContentionOfSteps contention(metrics);
-  for (std::size_t i = 0; i < series.size(); ++i)
-    builder.add({.step = series.step[i],
-                 .loss = series.loss[i],
-                 .val_loss = series.val_loss[i],
-                 .dt_ms = series.dt_ms[i],
-                 .tokens = series.tokens[i]},
-                contention.during(series.at[i], series.dt_ms[i]));
-  return builder.finish();
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const StepRecord step{.step = series.step[i],
+                          .loss = series.loss[i],
+                          .val_loss = series.val_loss[i],
+                          .dt_ms = series.dt_ms[i],
+                          .tokens = series.tokens[i],
+                          .at = series.at[i]};
+    builder.add(step, contention.during(step.at, step.dt_ms));
+    wall_clock.add(step);
+  }
+  Summary summary = builder.finish();
+  wall_clock.complete(summary);
+  return summary;
 }
 
 Summary summarise(const Run& run, const Series& series, std::span<const SystemMetrics> metrics) {

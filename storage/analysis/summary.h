@@ -71,7 +71,7 @@ struct Summary {
   std::int64_t nonfinite_steps = 0;  // whose loss is NaN or infinite
   std::int64_t first_nonfinite_step = 0;
   std::int64_t backwards_step = 0;  // the first step whose clock ran backwards; 0: none
-  double wall_ms_median = missing;  // between steps by the wall clock, in blocks of eight; missing: not known
+  double wall_ms_median = missing;  // of a step by the wall clock (wall_clock.h); missing: not known
   std::int64_t repeated_steps = 0;  // steps that were written more than once
   std::int64_t first_repeated_step = 0;
 
@@ -94,8 +94,8 @@ std::int64_t warmup_steps(std::int64_t steps, std::int64_t asked);
 //
 // Warm-up is the fixed minimum or, if no number was asked for, the warm-up found in the times if that is longer
 // (storage/analysis/change_point.h). The time figures exclude steps without a positive, finite dt. If tokens_per_step
-// is unknown (0), the steps' own tokens are used if they are all equal. RunStore adds the figures that a series has no
-// data for (repeated steps, the wall clock).
+// is unknown (0), the steps' own tokens are used if they are all equal. The wall clock is added by WallClock
+// (storage/analysis/wall_clock.h), and repeated steps by RunStore.
 //
 // Up to `exact_steps` every figure is exact. Beyond that, the times are not kept: counts, losses and steps stay exact;
 // quantiles of dt come from a histogram (within 0.006 %, storage/analysis/summary.h), and so do the numbers of

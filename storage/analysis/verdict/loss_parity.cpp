@@ -300,9 +300,8 @@ bool is_constant(const Series& series) {
   return std::ssize(finite) >= fewest && std::ranges::count(finite, finite.front()) == std::ssize(finite);
 }
 
-// Whether the run's loss is far below the other's where both begin, as an untrained model's can't be. By validations,
-// and later than at the first steps: while the other has hardly learnt, and by most of what it will, as no better
-// optimiser can be.
+// Whether the run's loss is far below the other's where both begin, as an untrained model's can't be. Later than at the
+// first steps: while the other has hardly learnt, and by most of what it will, as no better optimiser can be.
 bool begins_lower(const Series& base, const Series& run, std::vector<double> Series::*losses) {
   constexpr double far_nats = 1;
   constexpr std::int64_t last_untrained = 2;
@@ -311,7 +310,7 @@ bool begins_lower(const Series& base, const Series& run, std::vector<double> Ser
   const auto first = std::ranges::find_if(all, [](double loss) { return std::isfinite(loss); });
   if (shared.empty() || base.step[static_cast<std::size_t>(first - all.begin())] > last_untrained) return false;
   const double lower = shared.base_loss.front() - shared.loss.front();
-  if (losses == &Series::loss && shared.step.front() <= last_untrained) return lower > far_nats;
+  if (shared.step.front() <= last_untrained) return lower > far_nats;
   const double fall = *first - mean_of_tail(all);
   return *first - shared.base_loss.front() < fall / 10 && lower > std::max(far_nats, fall / 2);
 }
@@ -360,7 +359,7 @@ std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation
   if ((loss <= 0 || val <= 0) && !(base_loss <= 0 || base_val <= 0)) return "a loss of 0 or less is no cross-entropy";
   constexpr double early = 0.75;
   if (end_of_losses(a) >= early && end_of_losses(b) < early) return "its training loss ends early";
-  const bool is_printed = run.run->source == "import";
+  const bool is_printed = run.run->source != "launched";
   if (is_printed && !by_validation && is_constant(b)) return "its training loss never changes";
   const auto losses = by_validation ? &Series::val_loss : &Series::loss;
   if (is_printed && begins_lower(a, b, losses))
@@ -448,7 +447,7 @@ LossParity loss_parity(std::span<const LossRun> base, std::span<const LossRun> r
   }
   if (is_missing(parity.max_gap)) return parity;
   pairs.resize(std::min(pairs.size(), base.size()));  // the others are of one base
-  const bool are_printed = base.front().run->source == "import" || runs.front().run->source == "import";
+  const bool are_printed = base.front().run->source != "launched" || runs.front().run->source != "launched";
   judge_gap(parity, pairs, are_printed, rules);
   if (parity.verdict != LossVerdict::worse) {
     parity.doubt = doubt_of(base.front(), runs.front(), parity.by_validation);

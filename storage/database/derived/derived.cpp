@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/analysis/wall_clock.h"
 #include "storage/contention.h"
 #include "storage/database/column_values.h"
 #include "storage/database/events/event_rows.h"
@@ -97,42 +98,20 @@ SealedContent content_of_overviews(RunId run, std::int64_t steps) {
   return SealedContent("overviews").add(run).add(chunk_format).add(steps);
 }
 
-// Checks over all rows of a run. A series holds each step once, so repeated steps and their clocks are checked here.
-class RowChecks {
+// A series holds each step once, so repeated ones are counted here.
+class RepeatedSteps {
  public:
   void add(const StepReader::Row& row) {
-    if (row.repeated && repeated_steps_++ == 0) first_repeated_step_ = row.step.step;
-    if (row.step.at < at_before_ && backwards_step_ == 0) backwards_step_ = row.step.step;
-    if (is_missing(row.step.at)) return;
-    at_before_ = row.step.at;
-    is_fine_ = is_fine_ || row.step.at != std::floor(row.step.at);
-    if (rows_++ % rows_in_block != 0) return;
-    const double ms = 1000 * (row.step.at - block_at_) / static_cast<double>(row.step.step - block_step_);
-    if (ms > 0 && std::isfinite(ms)) wall_ms_.add(ms);
-    block_at_ = row.step.at;
-    block_step_ = row.step.step;
+    if (row.repeated && count_++ == 0) first_ = row.step.step;
   }
   void complete(Summary& summary) const {
-    summary.repeated_steps = repeated_steps_;
-    summary.first_repeated_step = first_repeated_step_;
-    if (summary.backwards_step == 0) summary.backwards_step = backwards_step_;
-    // A clock of whole seconds is off by one in each block.
-    const double ms = wall_ms_.quantile(0.5);
-    if (is_fine_ || ms * rows_in_block > 8000) summary.wall_ms_median = ms;
+    summary.repeated_steps = count_;
+    summary.first_repeated_step = first_;
   }
 
  private:
-  static constexpr std::int64_t rows_in_block = 8;
-
-  double at_before_ = missing;
-  bool is_fine_ = false;  // the clock has fractions of a second
-  std::int64_t rows_ = 0;
-  double block_at_ = missing;
-  std::int64_t block_step_ = 0;
-  FineHistogram wall_ms_;
-  std::int64_t repeated_steps_ = 0;
-  std::int64_t first_repeated_step_ = 0;
-  std::int64_t backwards_step_ = 0;
+  std::int64_t count_ = 0;
+  std::int64_t first_ = 0;
 };
 
 }  // namespace
@@ -283,7 +262,8 @@ void Derived::keep(std::span<const Made> made) {
 Summary Derived::make(const Run& run, std::vector<Made>* later) {
   bool keeping = is_over(run.status) && !database_.read_only();
   SummaryBuilder builder(run.warmup_steps, run.tokens_per_step, SummaryBuilder::most_exact_steps, read_from(run));
-  RowChecks checks;
+  WallClock wall_clock;
+  RepeatedSteps repeated;
   Chunks chunks(database_, run.id);
   const auto try_to = [&](auto&& write) {
     if (!keeping) return;
@@ -299,13 +279,15 @@ Summary Derived::make(const Run& run, std::vector<Made>* later) {
   for (std::vector<StepReader::Row> rows; reader.read(rows);) {
     for (const StepReader::Row& row : rows) {
       builder.add(row.step, contention.during(row.step.at, row.step.dt_ms));
-      checks.add(row);
+      wall_clock.add(row.step);
+      repeated.add(row);
       if (keeping) chunks.add(row.step);
     }
     try_to([&] { chunks.write(); });
   }
   Summary summary = builder.finish();
-  checks.complete(summary);
+  wall_clock.complete(summary);
+  repeated.complete(summary);
   if (is_missing(summary.tokens_per_s)) summary.tokens_per_s = run.printed.tokens_per_s;  // the log's own figure
   if (later && keeping && summary.steps < fewest_for_chunks) {
     later->push_back({run, summary});

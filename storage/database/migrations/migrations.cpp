@@ -38,7 +38,8 @@ std::span<const char* const> migrations() {
                                          tries_on_machines,
                                          rungs_below,
                                          wall_clock,
-                                         looks};
+                                         looks,
+                                         wall_clock_of_steps};
   return list;
 }
 

@@ -20,6 +20,7 @@ extern const char patches[];
 extern const char rungs_below[];
 extern const char wall_clock[];
 extern const char looks[];
+extern const char wall_clock_of_steps[];
 
 // steps.cpp
 extern const char overviews[];

@@ -268,6 +268,11 @@ DELETE FROM summaries;
 ALTER TABLE summaries ADD COLUMN wall_ms_median REAL;
 )sql";
 
+// A step by the wall clock has no evaluation in it, and a timer that shows 0 stood still.
+const char wall_clock_of_steps[] = R"sql(
+DELETE FROM summaries;
+)sql";
+
 // How often a verification may look at the runs that it launches; NULL: it was launched by none.
 const char looks[] = R"sql(
 ALTER TABLE runs ADD COLUMN looks_up_to INTEGER;

@@ -10,6 +10,17 @@ namespace {
 
 constexpr MetricRules lower{.direction = Direction::lower};
 
+TEST(MetricComparison, NamesBoundValues) {
+  EXPECT_NE(impossible_value("val_bpb", 0.99, -0.5), "");
+  EXPECT_NE(impossible_value("val/acc", 0.9, 1.7), "");
+  EXPECT_NE(impossible_value("val_acc", 0.9, 90), "") << "per cent after a share";
+  EXPECT_NE(impossible_value("val_acc", 90, 170), "");
+  EXPECT_EQ(impossible_value("val_acc", 90, 91), "");
+  EXPECT_EQ(impossible_value("val_acc", 0.9, 1), "");
+  EXPECT_EQ(impossible_value("score", 0.9, 90), "");
+  EXPECT_EQ(impossible_value("loss", 0.9, -1), "") << "of a density";
+}
+
 TEST(MetricComparison, ADifferenceBeyondTheSpreadIsBetterOrWorse) {
   const std::vector<double> base{0.98, 0.981, 0.979}, run{0.95, 0.951, 0.949};
   const MetricComparison better = judge_metric(base, run, lower);

@@ -9,6 +9,7 @@
 #include <regex>
 #include <set>
 
+#include "storage/analysis/step_sums.h"
 #include "storage/database/run_store.h"
 #include "tests/storage/analysis/hardware_table.h"
 #include "tests/storage/temporary_folder.h"
@@ -83,6 +84,15 @@ TEST(Impossible, no_rung_of_the_a100) {
   }
 }
 
+TEST(Impossible, of_gpus_that_nobody_counted_is_what_no_node_of_them_does) {
+  auto run = imported("NVIDIA A100", 4096, "bf16");
+  const auto trust = [&](double dt_ms) { return trust_of(flags(run, steady(dt_ms))); };
+  EXPECT_EQ(trust(2), Trust::doubtful) << "the peak of five";
+  EXPECT_EQ(trust(1), Trust::impossible) << "of ten";
+  run.recipe = R"({"devices":1})";
+  EXPECT_EQ(trust(2), Trust::impossible);
+}
+
 TEST(Impossible, says_a_sum_that_can_be_done_again) {
   auto run = imported("RTX 3080", 2048, "bf16");
   run.params = 124'439'808;
@@ -134,6 +144,7 @@ TEST(Impossible, needs_parameters_and_a_peak) {
 TEST(Impossible, begins_at_the_throughput_limit) {
   auto run = imported("NVIDIA A100-SXM4-40GB", 8192, "bf16");
   run.params = 124'439'808;
+  run.recipe = R"({"devices":1})";
   const double limit = limit_of(run, {}, table()).tokens_per_s;
   EXPECT_NEAR(limit, 312e12 / (6 * 124'439'808.0), 1);
   for (const double share : {0.99, 1.01})
@@ -302,15 +313,22 @@ TEST(Steps, of_a_gain_that_only_the_median_has) {
       series.append({.step = step, .loss = 3, .dt_ms = dt_ms(step) + 0.0131 * (step * 37 % 101)});
     return series;
   };
-  const Series base = steps([](int) { return 100; });
+  const auto evaluate = [](Series series, int period) {
+    for (std::size_t i = 0; i < series.size(); ++i)
+      if (series.step[i] % period == 0) series.val_loss[i] = 3;
+    return series;
+  };
+  const Series base = evaluate(steps([](int step) { return step % 20 == 0 ? 660 : 100; }), 20);
   const Summary of_base = summarise(run, base);
   const auto doubt = [&](const Series& series, double wall_ms = missing) {
     Summary summary = summarise(run, series);
     summary.wall_ms_median = wall_ms;
     Summary against = of_base;
     against.wall_ms_median = wall_ms;
-    const std::optional<Flag> flag =
-        doubt_median(against.dt_ms_median / summary.dt_ms_median, {run, against, base}, {run, summary, series});
+    const RunTimes theirs{run, against, base}, ours{run, summary, series};
+    const double factor = against.dt_ms_median / summary.dt_ms_median;
+    std::optional<Flag> flag = doubt_sums(factor, {&theirs, 1}, {&ours, 1});
+    if (!flag) flag = doubt_median(factor, theirs, ours);
     return flag ? std::string(to_string(flag->id)) + ": " + flag->why : "";
   };
   EXPECT_NE(doubt(steps([](int step) { return step % 5 < 3 ? 75 : 165; })).find("with its slower steps"),
@@ -324,6 +342,27 @@ TEST(Steps, of_a_gain_that_only_the_median_has) {
   run.source = "import";
   EXPECT_EQ(doubt(steps([](int step) { return step == 1 ? 30'000 : 80; })), "") << "compiled";
   EXPECT_EQ(doubt(steps([](int step) { return step % 50 == 0 ? 900 : 80; })), "") << "evaluated";
+  EXPECT_EQ(doubt(steps([](int step) { return step == 120 ? 9'000 : 80; })), "") << "disturbed once";
+  EXPECT_NE(doubt(steps([](int step) { return step % 20 == 0 ? 640 : 80; })), "") << "a costly step in twenty";
+  EXPECT_NE(doubt(steps([](int step) { return step % 20 == 0 ? 640 : 100; })), "") << "and no gain in the median";
+  EXPECT_EQ(doubt(steps([](int step) { return step % 20 == 0 ? 640 : 120; })), "") << "slower, as it says";
+  EXPECT_EQ(doubt(evaluate(steps([](int step) { return step % 20 == 0 ? 640 : 80; }), 20)), "") << "evaluated";
+  EXPECT_NE(doubt(evaluate(steps([](int step) { return step % 10 == 0 ? 800 : 80; }), 10)), "") << "more often";
+  EXPECT_NE(doubt(steps([](int step) { return 65 + 0.15 * step; })).find("drift"), std::string::npos);
+  EXPECT_EQ(doubt(steps([](int step) { return step % 2 ? missing : 80.0; })).find("missing-steps"), 0u);
+}
+
+TEST(Steps, of_no_time_at_all_stop_the_clock) {
+  const stepladder::Run run = imported("", 0, "");
+  const auto trust = [&](double dt_ms, int at) {
+    Series series;
+    for (int step = 0; step < 100; ++step)
+      series.append({.step = step, .loss = 3, .dt_ms = step == at ? dt_ms : 100.0 + step % 3});
+    return trust_of(flags_of(run, summarise(run, series), 2, table()));
+  };
+  EXPECT_EQ(trust(0, 50), Trust::doubtful);
+  EXPECT_EQ(trust(missing, 50), Trust::trusted);
+  EXPECT_EQ(trust(0, 0), Trust::trusted) << "before the first step";
 }
 
 TEST(Steps, without_a_time_are_doubtful_unless_most_have_none) {

@@ -77,6 +77,24 @@ TEST(Summary, figures_are_those_worked_out_by_hand) {
   EXPECT_DOUBLE_EQ(summarise(series, -1, 0).tokens_per_s, 20000) << "the steps' own tokens";
 }
 
+TEST(Summary, the_wall_clock_leaves_evaluations_out) {
+  const auto wall_ms = [](int period, bool before_step) {
+    Series series;
+    double at = 1'000'000.5;
+    for (int step = 1; step <= 90; ++step) {
+      const bool evaluates = step % period == 0;
+      at += 0.5 + (evaluates && before_step ? 5 : 0);
+      series.append({.step = step, .val_loss = evaluates ? 3 : missing, .dt_ms = 500, .at = at});
+      if (evaluates && !before_step) at += 5;
+    }
+    return summarise(series, -1, 0).wall_ms_median;
+  };
+  EXPECT_NEAR(wall_ms(100, false), 500, 1e-3);
+  EXPECT_NEAR(wall_ms(5, false), 500, 1e-3);
+  EXPECT_NEAR(wall_ms(5, true), 500, 1e-3);
+  EXPECT_NEAR(wall_ms(1, true), 5500, 1e-3) << "each step has one";
+}
+
 TEST(Summary, no_steps_or_no_times) {
   const Summary none = summarise({}, -1, 100);
   EXPECT_EQ(none.steps, 0);
