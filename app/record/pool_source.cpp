@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "app/exit_status.h"
+#include "app/record/run_doubt.h"
 #include "app/runs/excerpt.h"
 #include "app/runs/find_run.h"
 #include "app/runs/loaded_runs.h"
@@ -50,8 +52,7 @@ std::string seed_of(const Run& run) {
 }
 
 // The first of the gravest flags by the project's own judgement, if the run's figures aren't trusted.
-void take_doubt(RunStore& store, const Run& run, const HardwareTable& hardware, SpeedrunLog& log) {
-  const LoadedRun loaded = load_run(store, run, most_steps_of_each(20));
+void take_doubt(const LoadedRun& loaded, const HardwareTable& hardware, SpeedrunLog& log) {
   const std::vector<stepladder::Subject> alone{{.runs = {loaded.measured()}}};
   const RungJudgement judged = judge(alone, 0, hardware, {.intervals = Intervals::no}).front();
   if (judged.is_trusted()) return;
@@ -69,11 +70,18 @@ RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& q
   RecordPool pool;
   std::optional<RunStore> store;
   std::set<RunId> taken;
+  const HardwareTable hardware = load_run_context(nullptr).hardware;
   for (const std::string& name : names) {
     const bool rung = name.starts_with(rung_mark), filter = name.starts_with(filter_mark);
     std::error_code error;
     if (!rung && !filter && (std::filesystem::exists(name, error) || name.find('/') != std::string::npos)) {
+      const std::size_t before = pool.logs.size();
       add_logs(pool, name, question);
+      for (SpeedrunLog& log : std::span(pool.logs).subspan(before)) {
+        LoggedRun logged = read_logged_run(log.file);
+        if (log.gpus.size() > 1) logged.run.hardware = fmt::format("{} x {}", log.gpus.size(), log.gpus.front());
+        take_doubt(loaded_from(logged), hardware, log);
+      }
       continue;
     }
     if (!store) store = open_to_read(database);
@@ -88,11 +96,10 @@ RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& q
     else
       runs = runs_called(*store, name);
     if (runs.empty()) throw NotFound(name + ": no run matches");
-    const HardwareTable hardware = load_run_context(nullptr).hardware;
     for (const Run& run : runs) {
       if (!taken.insert(run.id).second) continue;
       SpeedrunLog log = speedrun_log_of(*store, run);
-      if (log.problem.empty()) take_doubt(*store, run, hardware, log);
+      if (log.problem.empty()) take_doubt(load_run(*store, run, most_steps_of_each(20)), hardware, log);
       pool.add(std::move(log));
     }
   }

@@ -71,28 +71,32 @@ struct Fact {
   const char* id;
   const char* what;
   std::string (*of)(const SpeedrunLog&);
-  bool of_baseline;  // whether the baseline should agree
+  bool of_baseline;            // whether the baseline should agree
+  bool must_be_named = false;  // by both, if one names it
 };
 
 const Fact facts[] = {
     {"step-counts", "The runs are of different length: ",
      [](const SpeedrunLog& log) { return log.final.step > 0 ? plural(log.final.step, "step") : ""; }, false},
-    {"gpu-models", "The GPUs differ: ", gpu_model, true},
+    {"gpu-models", "The GPUs differ: ", gpu_model, true, true},
     {"gpu-counts", "The numbers of GPUs differ: ", gpu_count, true},
     {"torch-versions", "The versions of PyTorch differ: ", [](const SpeedrunLog& log) { return log.torch; }, true},
     {"driver-versions", "The drivers differ: ", [](const SpeedrunLog& log) { return log.driver; }, true},
     {"val-tokens", "The losses are of different numbers of tokens: ",
-     [](const SpeedrunLog& log) { return log.val_tokens > 0 ? plural(log.val_tokens, "token") : ""; }, true},
+     [](const SpeedrunLog& log) { return log.val_tokens > 0 ? plural(log.val_tokens, "token") : ""; }, true, true},
 };
 
 void flag_facts(const Logs& logs, const Logs* baseline, std::vector<RecordFlag>& flags) {
   for (const Fact& fact : facts) {
     auto groups = groups_of(logs, fact.of);
     std::string where = fact.what;
-    if (groups.size() < 2 && baseline && fact.of_baseline) {
+    if (groups.size() < 2 && baseline && fact.of_baseline && !logs.empty() && !baseline->empty()) {
       const auto theirs = groups_of(*baseline, fact.of);
-      if (!groups.empty() && !theirs.empty() && (theirs.size() > 1 || groups.begin()->first != theirs.begin()->first)) {
-        flags.push_back({fact.id, where + groups_text(groups) + "; in the baseline " + groups_text(theirs)});
+      const auto said = [](const auto& of) { return of.empty() ? "not named" : groups_text(of); };
+      if (groups.empty() && theirs.empty()) continue;
+      if (groups.empty() || theirs.empty() ? fact.must_be_named
+                                           : theirs.size() > 1 || groups.begin()->first != theirs.begin()->first) {
+        flags.push_back({fact.id, where + said(groups) + "; in the baseline " + said(theirs)});
         continue;
       }
     }
@@ -263,7 +267,8 @@ std::int64_t untimed_steps(const SpeedrunLog& log) {
   return untimed;
 }
 
-// Consecutive steps in which the clock advanced by less than half of what it does around them.
+// Consecutive steps in which the clock advanced by less than half of what it does around them, or, in many, by less
+// than two thirds of what it did before: schedules make steps longer.
 struct ClockGap {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -292,6 +297,11 @@ ClockGap worst_gap(const SpeedrunLog& log) {
     const auto steps = static_cast<double>(clock[i + window].step - clock[i].step);
     rates[i] = steps > 0 ? (clock[i + window].time_ms - clock[i].time_ms) / steps : missing;
   }
+  const auto take = [&](std::size_t first, std::size_t last, double rate, double expected) {
+    const auto steps = static_cast<double>(clock[last].step - clock[first].step);
+    if ((expected - rate) * steps > worst.expected_ms - worst.advanced_ms)
+      worst = {clock[first].step, clock[last].step, rate * steps, expected * steps};
+  };
   const std::int64_t begin = untimed_steps(log) + 1;
   for (std::size_t i = 0; i < rates.size(); ++i) {
     if (clock[i].step <= begin || is_missing(rates[i])) continue;
@@ -299,11 +309,10 @@ ClockGap worst_gap(const SpeedrunLog& log) {
     const double after = median_rate(rates, i + window, i + surroundings);
     // A schedule may make steps longer for good, so both sides must be slower.
     const double expected = is_missing(after) ? before : std::min(before, after);
-    if (is_missing(before) || !(rates[i] < expected / 2)) continue;
-    const auto steps = static_cast<double>(clock[i + window].step - clock[i].step);
-    const double hidden = (expected - rates[i]) * steps;
-    if (hidden <= worst.expected_ms - worst.advanced_ms) continue;
-    worst = {clock[i].step, clock[i + window].step, rates[i] * steps, expected * steps};
+    if (is_missing(before)) continue;
+    if (rates[i] < expected / 2) take(i, i + window, rates[i], expected);
+    const bool is_long = i >= surroundings && clock[i - surroundings].step > begin && i + surroundings <= rates.size();
+    if (is_long && after < before * 2 / 3) take(i, i + surroundings, after, before);
   }
   return worst;
 }
@@ -485,7 +494,7 @@ std::vector<RecordFlag> hygiene_flags(const RecordPool& pool, const RecordPool* 
   }
   flag_facts(pool.logs, same_machine ? theirs : nullptr, flags);
   if (theirs && same_machine) flag_baseline(pool.logs, *theirs, flags);
-  if (rule && rule->val_tokens > 0) {
+  if (rule && rule->val_tokens > 0 && std::ranges::find(flags, "val-tokens", &RecordFlag::id) == flags.end()) {
     std::vector<std::string> files;
     for (const SpeedrunLog& log : pool.logs)
       if (log.val_tokens > 0 && log.val_tokens != rule->val_tokens)

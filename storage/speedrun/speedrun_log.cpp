@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 
 #include "storage/content_hash.h"
 #include "storage/importers/logs/lines/line_end.h"
@@ -106,20 +107,31 @@ std::string seed_in(std::string_view line, std::string_view key, std::string_vie
   return {};
 }
 
-// "val_tokens = 10_485_760", "val_tokens: int = 10485760", "val_tokens=1024"; 0: none, or a product.
+// "val_tokens = 10_485_760", "val_tokens: int = 10485760", "val_tokens=8*1024", "val_tokens = 4096 // 8"; 0: none, or
+// another expression.
 std::int64_t val_tokens_in(std::string_view line) {
   const std::size_t key = line.find("val_tokens");
   if (key == line.npos || (key > 0 && (is_word(line[key - 1]) || line[key - 1] == '.'))) return 0;
   std::size_t at = key + 10;
   for (const std::string_view between : {" \t", ":", " \t", "int", " \t", "=", " \t"})
     while (at < line.size() && between.find(line[at]) != between.npos) ++at;
-  std::string digits;
-  for (; at < line.size() && (is_digit(line[at]) || line[at] == '_'); ++at)
-    if (line[at] != '_') digits += line[at];
+  double tokens = 1;
+  for (std::string_view sign = "*"; !sign.empty();) {
+    std::string digits;
+    for (; at < line.size() && (is_digit(line[at]) || line[at] == '_'); ++at)
+      if (line[at] != '_') digits += line[at];
+    const auto factor = static_cast<double>(parse_number<std::int64_t>(digits).value_or(0));
+    if (!(factor > 0)) return 0;
+    tokens = sign == "*" ? tokens * factor : std::floor(tokens / factor);
+    const std::size_t next = std::min(line.find_first_not_of(" \t", at), line.size());
+    sign = line.substr(next, line.substr(next).starts_with("//") ? 2 : line.substr(next).starts_with("*") ? 1 : 0);
+    if (sign.empty()) break;
+    at = std::min(line.find_first_not_of(" \t", next + sign.size()), line.size());
+  }
   const std::string_view rest = trimmed(line.substr(at));
   const bool ends = rest.empty() || std::string_view(",;)}]#").find(rest.front()) != std::string_view::npos ||
                     (at < line.size() && is_space(line[at]) && is_word(rest.front()));
-  return ends ? parse_number<std::int64_t>(digits).value_or(0) : 0;
+  return ends && tokens < 1e15 ? static_cast<std::int64_t>(tokens) : 0;
 }
 
 void take_fact(std::string_view line, SpeedrunLog& log) {

@@ -141,15 +141,17 @@ RunAnswer answer_of(const Experiment& experiment, const RecordClaim& claim, Verd
     answer = {word, why + "; " + answer.reason, status};
   };
   const DoubtedGain found = doubt_of_candidate(experiment);
-  const auto failed = std::ranges::find(claim.flags, "failed-runs", &RecordFlag::id);
+  const auto flag = std::ranges::find_if(claim.flags, [](const RecordFlag& it) {  // seeds and curves may be one
+    return it.id == "failed-runs" || it.id.starts_with("clock-");
+  });
   if (claim.metric.n > 0 && !std::isfinite(claim.metric.mean))
     withdraw("misses", "a run of the candidate ends with a loss that isn't finite", exit_loss_not_at_parity);
   else if (found.doubt == RunDoubt::guard)
     withdraw("misses", found.reason, exit_loss_not_at_parity);
   else if (found.doubt == RunDoubt::invalid)
     withdraw("flagged", found.reason, exit_implausible);
-  else if (failed != claim.flags.end())
-    withdraw("flagged", failed->why, exit_implausible);
+  else if (flag != claim.flags.end())
+    withdraw("flagged", flag->why, exit_implausible);
   else if (found.doubt == RunDoubt::cannot_tell)
     withdraw("cannot-tell", found.reason, exit_cannot_tell);
   else if (!found.note.empty())
@@ -183,7 +185,7 @@ int report(const Experiment& experiment, const RunOptions& options, const Common
     print({{"folder", experiment.baseline_folder().parent_path().string()},
            {"runs", experiment.plan().runs},
            {"done", experiment.done()},
-           {"verdict", rule ? std::string(to_string(verdict)) : answer.word},
+           {"verdict", answer.word},
            {"reason", answer.reason},
            {"wall", wall_json(wall)},
            {"claim", logs_tell ? record_json(claim, rule) : Json()},

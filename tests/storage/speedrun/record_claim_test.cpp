@@ -92,6 +92,9 @@ TEST(RecordClaim, near_copies_and_other_validation_sets_are_flagged) {
   pool = pool_of(good_losses);
   for (SpeedrunLog& log : pool.logs) log.val_tokens = 1024;
   EXPECT_EQ(ids(judge(pool, record_pool())), Ids{"val-tokens"});
+  EXPECT_EQ(ids(judge(pool_of(good_losses, {.gpus = 0}), record_pool())), Ids{"gpu-models"}) << "named by one side";
+  EXPECT_EQ(ids(judge(pool_of(good_losses), record_pool({.gpus = 0}))), Ids{"gpu-models"});
+  EXPECT_EQ(ids(judge(pool_of(good_losses, {.gpus = 0}), record_pool({.gpus = 0}))), Ids{});
 }
 
 TEST(RecordClaim, verdicts_follow_the_figures) {
@@ -246,6 +249,7 @@ TEST(RecordFlags, of_the_pool) {
   EXPECT_EQ(ids(with({.printed = 200})), Ids{"unfinished-logs"});
   EXPECT_EQ(ids(with({.clock_restart = 10})), Ids{"clock-starts-late"});
   EXPECT_EQ(ids(with({.stopped_clock_at = 200})), Ids{"clock-gap"});
+  EXPECT_EQ(ids(with({.slow_clock_from = 150})), Ids{"clock-gap"});
   EXPECT_EQ(ids(with({.slower_from = 200})), Ids{});
   const RecordClaim claim = with({.script = other_script});
   EXPECT_EQ(claim.verdict, RecordVerdict::flagged);

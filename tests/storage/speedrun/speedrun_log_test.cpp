@@ -16,6 +16,18 @@
 namespace stepladder {
 namespace {
 
+TEST(SpeedrunLog, names_its_validation_tokens_as_a_number_or_a_product) {
+  const auto tokens = [](const std::string& line) {
+    return read_speedrun_log(line + "\nstep:1/1 val_loss:3 train_time:5ms\n", {}).val_tokens;
+  };
+  EXPECT_EQ(tokens("val_tokens = 10_485_760"), 10'485'760);
+  EXPECT_EQ(tokens("val_tokens: int = 8*1310720 # tokens"), 10'485'760);
+  EXPECT_EQ(tokens("val_tokens=10485760 // 8"), 1'310'720);
+  EXPECT_EQ(tokens("val_tokens = 8 * 1024 * 1280"), 10'485'760);
+  for (const char* other : {"val_tokens = 8 * size", "val_tokens = 8 +", "val_tokens = 8 * ", "my_val_tokens = 8"})
+    EXPECT_EQ(tokens(other), 0) << other;
+}
+
 TEST(SpeedrunLog, says_what_was_printed) {
   const SpeedrunLog log = read_speedrun_log(LogText{.seed = "1337"}.text(), {});
   EXPECT_EQ(log.problem, "");
