@@ -173,10 +173,12 @@ std::vector<MetricPoint> values_named(const LoggedRun& logged, const std::string
 LogFigure metric_of(const LoggedRun& logged, const MetricFigure& figure) {
   const bool is_whole = logged.problem.empty();  // else the lines may go on where the reader stopped
   std::string unit;
+  std::size_t count = 0;
   const auto printed = [&] {
     if (figure.kind == MetricFigure::Kind::at) return missing;
     const PrintedValues found = printed_values(logged.log, figure.metric);
     unit = found.unit;
+    count = found.values.size();
     return value_of(found.values, figure);
   };
   double value = is_whole ? missing : printed();
@@ -185,7 +187,9 @@ LogFigure metric_of(const LoggedRun& logged, const MetricFigure& figure) {
   if (is_missing(value)) throw NoFigure("has no " + name_of(figure));
   if (!std::isfinite(value)) throw NoFigure("has no finite " + name_of(figure));
   const auto found = logged.metrics.find(figure.metric);
-  return {value, unit.empty() && found != logged.metrics.end() ? found->second.first.unit : unit};
+  return {.value = value,
+          .unit = unit.empty() && found != logged.metrics.end() ? found->second.first.unit : unit,
+          .printed = count};
 }
 
 }  // namespace

@@ -52,8 +52,9 @@ LoggedRun read_logged_run(const std::filesystem::path& log);
 
 struct LogFigure {
   double value = missing;
-  std::string unit;       // "s/token", "s/step", "nats", "s"; a metric's own, or what is behind the value: "(ema)"
-  double resolution = 0;  // the distance between neighbouring values that the log can print; 0: by its digits
+  std::string unit;         // "s/token", "s/step", "nats", "s"; a metric's own, or what is behind the value: "(ema)"
+  double resolution = 0;    // the distance between neighbouring values that the log can print; 0: by its digits
+  std::size_t printed = 0;  // how many values without a step the log gives under the metric's name
 };
 
 // The log has no such figure. what() is a sentence without the file's name.

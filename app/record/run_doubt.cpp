@@ -133,6 +133,7 @@ DoubtedGain doubt_of(std::span<const MeasuredRun> before, std::span<const Measur
 LoadedRun loaded_from(const LoggedRun& logged) {
   LoadedRun run{.run = logged.run};
   run.run.status = RunStatus::finished;
+  run.run.source = "import";
   for (const StepRecord& step : logged.steps) run.series.append(step);
   run.summary = summarise(run.run, run.series);
   return run;

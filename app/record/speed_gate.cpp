@@ -11,6 +11,7 @@
 #include "app/record/run_doubt.h"
 #include "app/text/format.h"
 #include "engine/files/files.h"
+#include "storage/analysis/metric_comparison.h"
 #include "storage/analysis/verdict/loss_parity.h"
 #include "storage/analysis/verdict/step_grain.h"
 #include "storage/by_enum.h"
@@ -214,6 +215,10 @@ void check_pass(GateJudgement& judged, const GateSample& baseline, const GateSam
     judged.answer = answer;
     judged.reason = why + "; " + judged.reason;
   };
+  if (now.question.by == FigureBy::metric)
+    for (const double value : now.values)
+      if (std::string why = impossible_value(now.question.metric.metric, judged.baseline.mean, value); !why.empty())
+        return withdraw(GateAnswer::invalid, why);
   DoubtedGain doubted =
       doubt_of(measured(baseline.runs), measured(now.runs), load_run_context(nullptr).hardware, by_time);
   if (doubted.doubt == RunDoubt::none && baseline.runs.empty())

@@ -317,6 +317,7 @@ std::optional<TryAnswer> TrySeriesRunner::measure(const Try& it) {
       if (answer.verdict == TryVerdict::kept)
         if (const std::string why = noise_doubt(it); !why.empty())
           answer.verdict = TryVerdict::cannot_tell, answer.reason = why;
+      if (answer.verdict == TryVerdict::kept) check_values(it, answer);
       if (answer.verdict == TryVerdict::kept) check_guards(it.number, it.number, answer);
       if (answer.verdict == TryVerdict::kept) check_runs(it.number, it.number, answer);
       if (const auto cheat = refused(it); cheat && (answer.verdict == TryVerdict::kept || wrote_sealed_)) return cheat;
@@ -383,6 +384,30 @@ TryAnswer TrySeriesRunner::answer_of(const Try& it, const TryOpinion& opinion, d
       break;
   }
   return answer;
+}
+
+void TrySeriesRunner::check_values(const Try& it, TryAnswer& answer) const {
+  if (plan_.figure.by != FigureBy::metric) return;
+  const std::string& name = plan_.figure.metric.metric;
+  double before = missing, most_before = 0, most = 0;  // values that a run prints
+  for (const TryRun& run : runs_) {
+    if (run.during != it.number || is_missing(run.value)) continue;
+    const double printed = noted(run, "facts", "values of " + metric());
+    if (run.state != it.number)
+      before = run.value, most_before = std::max(most_before, printed);
+    else
+      most = std::max(most, printed);
+  }
+  for (const TryRun& run : runs_)
+    if (run.during == it.number && run.state == it.number)
+      if (std::string why = impossible_value(name, before, run.value); !why.empty())
+        answer.verdict = TryVerdict::invalid, answer.reason = std::move(why);
+  if (answer.verdict == TryVerdict::kept && most_before == 1 && most > 1)
+    answer.verdict = TryVerdict::cannot_tell,
+    answer.reason = fmt::format(
+        "a run of the change prints {} values called {}, and the kept state prints one, so nobody "
+        "knows which counts",
+        most, name);
 }
 
 void TrySeriesRunner::check_guards(std::int64_t during, std::int64_t state, TryAnswer& answer) const {

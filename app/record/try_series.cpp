@@ -224,7 +224,7 @@ TrySeriesRunner::Outcome TrySeriesRunner::outcome_of(const LoggedRun& logged, co
           .value = missing,
           .unit = {},
           .error = "the command gives " + unit_words(figure.unit) + ", and earlier runs gave " + unit_words(unit())};
-    return {.value = figure.value, .unit = figure.unit, .error = {}};
+    return {.value = figure.value, .unit = figure.unit, .error = {}, .printed = figure.printed};
   } catch (const NoFigure& none) {
     return {.value = missing, .unit = {}, .error = "what the command prints " + std::string(none.what())};
   }
@@ -281,6 +281,7 @@ TryRun TrySeriesRunner::store_run(std::int64_t during, std::int64_t state, const
   }
   if (!is_missing(run.value) && plan_.figure.by == FigureBy::metric) printed[plan_.figure.metric.metric] = run.value;
   if (!logged.problem.empty()) logged = {};
+  if (outcome.printed > 0) facts["values of " + metric()] = outcome.printed;
   if (logged.run.params > 0) facts["parameters"] = logged.run.params;
   if (logged.run.tokens_per_step > 0) facts["tokens per step"] = logged.run.tokens_per_step;
   if (!logged.steps.empty()) facts["steps"] = logged.steps.size();

@@ -117,7 +117,8 @@ class TrySeriesRunner {
   struct Outcome {  // of a run
     double value = missing;
     std::string unit;
-    std::string error;  // why it has no value
+    std::string error;        // why it has no value
+    std::size_t printed = 0;  // LogFigure's
   };
   Outcome outcome_of(const LoggedRun& logged, const CommandEnd& end) const;
   Run row_of(const Try& state, const std::string& name, const CommandEnd& end, const std::string& error) const;
@@ -166,6 +167,7 @@ class TrySeriesRunner {
   std::string seals_stamp() const;
   bool wrote_sealed_ = false;  // a run of this process changed one, and perhaps put it back
   // Of the runs of `state` against the others that ran during the same try or at the end: the guards; physics and loss.
+  void check_values(const Try& it, TryAnswer& answer) const;
   void check_guards(std::int64_t during, std::int64_t state, TryAnswer& answer) const;
   void check_runs(std::int64_t during, std::int64_t state, TryAnswer& answer) const;
   bool is_of_seeds() const;                        // whether the seed of a training moves the metric

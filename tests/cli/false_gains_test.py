@@ -155,6 +155,15 @@ class FalseGains(TriedCheckout):
         self.change("GAIN = 0.004, 0.0, 0.0", "GAIN = 0.004, 0.0, 0.1")
         self.assertIn("sealed", self.json("-m", "writes and puts back", expect=INVALID)["reason"])
 
+    def test_a_value_that_the_metric_cannot_have(self):
+        self.begin_with(FIGURES, "--metric", "val_bpb")
+        self.change("value = 1 - GAIN", "value = -0.5 - GAIN")
+        self.assertIn("never negative", self.json("-m", "below zero", expect=INVALID)["reason"])
+        self.change("value = -0.5 - GAIN", "value = 1 - GAIN")
+        self.change("import os, random", "import os, random\nprint('val_bpb: 0.9')")
+        self.change("value = 1 - GAIN", "value = 0.9 - GAIN")
+        self.assertIn("prints 2 values", self.json("-m", "two of them", expect=CANNOT_TELL)["reason"])
+
     def test_work_that_goes_on_has_no_time(self):
         work = "import os, time\nfor _ in range(3): sum(range(100000))\n"
         self.begin_with(work, "--by", "wall")
@@ -212,6 +221,40 @@ class FalseRecords(unittest.TestCase):
         self.assertEqual(status, 12, out + err)
         self.assertIn("impossible-throughput", [flag["id"] for flag in json.loads(out)["flags"]])
 
+    def test_a_folder_of_logs_is_asked_what_the_project_asks(self):
+        def pool(name, ms, offset, stamp_ms=None):
+            folder = self.place.path / name
+            folder.mkdir()
+            for run in range(4):
+                step_ms = ms * (1 + 0.0005 * run)
+                lines = ["number of parameters: 124,439,808", "tokens per step: 524288",
+                         *(f"|   {gpu}  NVIDIA H100 80GB HBM3   On  |   00000000:19:0{gpu}.0 Off |      0 |" for gpu in range(8))]
+                for step in range(201):
+                    at = step * (stamp_ms or step_ms) / 1000
+                    stamp = f"[2025-09-03 12:{int(at // 60):02d}:{at % 60:06.3f}] " if stamp_ms else ""
+                    if step % 50 == 0:
+                        loss = 3.2775 + 0.0006 * run if step == 200 else 10 - step / 50 + offset + run / 1000
+                        lines.append(f"{stamp}step:{step}/200 val_loss:{loss:.4f} train_time:{step * step_ms:.0f}ms step_avg:{step_ms:.2f}ms")
+                    lines.append(f"{stamp}step:{step}/200 train_time:{step * step_ms:.0f}ms step_avg:{step_ms:.2f}ms")
+                (folder / f"{run}.txt").write_text("\n".join(lines) + "\n")
+            return folder
+        before = pool("before", 150, 0.5)
+        for name, ms, stamp_ms, flags in (("honest", 145, None, []), ("beyond", 3, None, ["impossible-throughput"]),
+                                          ("stamped", 145, 300, ["wall-clock-mismatch"])):
+            _, out, err = self.place.run("record", "judge", pool(name, ms, 0, stamp_ms), "--against", before, "--rule", "modded-nanogpt-3", "--json")
+            self.assertEqual([flag["id"] for flag in json.loads(out)["flags"] if flag["id"] != "no-script"], flags, (name, out, err))
+
+    def test_runs_whose_clock_goes_back_are_no_gain(self):
+        text = ("import random, sys\nback, ms = float(sys.argv[1]), 100 * random.gauss(1, 0.002)\nfor step in range(0, 301, 50):\n"
+                "    now = step * ms - (back * ms if step == 300 else 0)\n"
+                "    print(f'step:{step}/300 val_loss:{3.255 + 5 / (step + 1) + random.gauss(0, .001):.4f} train_time:{now:.0f}ms')\n")
+        (self.place.path / "train.py").write_text(text)
+        train = f"python3 {self.place.path}/train.py"
+        for options in ((), ("--rule", "modded-nanogpt-1")):
+            status, out, err = self.place.run("record", "run", self.place.path / f"back{len(options)}", "--runs", 3, "--no-import", "--json",
+                                              "--baseline", f"{train} 0", "--candidate", f"{train} 160", *options)
+            self.assertEqual((status, json.loads(out)["verdict"]), (12, "flagged"), out + err)
+
     def test_a_rule_of_ones_own_is_named(self):
         rules = pathlib.Path(self.place.environment["XDG_CONFIG_HOME"]) / "stepladder" / "rules"
         rules.mkdir(parents=True)
@@ -255,6 +298,36 @@ class FalsePasses(unittest.TestCase):
         slow, fast = (self.command(name, it=gpu, ms=("= 5.0, 12288", f"= {ms}, 1228")) for name, ms in (("a100", 20.0), ("beyond", 0.3)))
         status, judged, err = self.gate(slow, fast)
         self.assertEqual((status, judged.get("answer")), (12, "invalid"), (judged, err))
+
+    def test_the_gate_asks_of_all_steps_and_of_the_model(self):
+        base = self.command("base")
+        for name, changes, why in (
+                ("spikes", {"it": ("{ms * noise", "{(0.8 if step % 10 else 8) * ms * noise")}, "slower steps"),
+                ("trained", {"it": ("0.9 ** step", "0.9 ** (step + 20)"), "ms": ("= 5.0, 12288", "= 4.0, 12288")}, "began with other weights")):
+            status, judged, err = self.gate(base, self.command(name, **changes))
+            self.assertEqual((status, judged.get("answer")), (11, "cannot-tell"), (name, judged, err))
+            self.assertIn(why, judged["reason"])
+        sized = lambda name, size, ms: self.command(name, it=("print(f\"tokens", f"print('number of parameters: {size}M')\nprint(f\"tokens"),
+                                                    ms=("= 5.0, 12288", f"= {ms}, 12288"))
+        status, judged, err = self.gate(sized("large", 123.59, 5.0), sized("small", 61.2, 2.5))
+        self.assertEqual((status, judged.get("answer")), (11, "cannot-tell"), (judged, err))
+        self.assertIn("models differ", judged["reason"])
+
+    def test_the_gate_passes_no_gain_of_an_unknown_direction(self):
+        prints = "import random, sys; print(f'regret: {float(sys.argv[1]) + random.gauss(0, 1e-4):.6f}')"
+        (self.place.path / "print.py").write_text(prints)
+        command = f"python3 {self.place.path}/print.py"
+        for now, more, expected in ((1.2, (), (11, "cannot-tell")), (1.0, (), (0, "passes")), (1.2, ("--higher",), (0, "passes")),
+                                    (0.8, ("--lower",), (0, "passes")), (0.8, (), (10, "worse"))):
+            status, judged, err = self.gate(f"{command} 1.0", f"{command} {now}", "--metric", "regret", *more)
+            self.assertEqual((status, judged.get("answer")), expected, (now, more, judged, err))
+        status, _, err = self.place.run("record", "gate", "--out", self.place.path / "a.json", "--metric", "regret", "--command", f"{command} 1")
+        self.assertEqual(status, 2, err)
+        (self.place.path / "acc.py").write_text(prints.replace("regret", "val_acc"))
+        command = f"python3 {self.place.path}/acc.py"
+        for now in (1.7, 90):
+            status, judged, err = self.gate(f"{command} 0.9", f"{command} {now}", "--metric", "val_acc")
+            self.assertEqual((status, judged.get("answer")), (12, "invalid"), (judged, err))
 
     def test_a_log_that_says_faster_of_a_slower_process(self):
         text = ("import random, sys, time; ms = float(sys.argv[1]) * random.gauss(1, 0.002)\nfor step in range(101):\n"

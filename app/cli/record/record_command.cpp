@@ -58,6 +58,11 @@ FigureQuestion asked_figure(const FigureOptions& options) {
   return question;
 }
 
+bool guesses_direction(const FigureOptions& options) {
+  return !options.metric.empty() && !options.lower && !options.higher &&
+         direction_of_name(metric_named(options.metric).metric) == Direction::unknown;
+}
+
 Direction asked_direction(const std::string& metric, bool lower, bool higher, Direction stated) {
   if (lower || higher) return lower ? Direction::lower : Direction::higher;
   if (stated != Direction::unknown) return stated;

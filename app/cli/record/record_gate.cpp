@@ -108,6 +108,9 @@ std::string current_commit() {
 }
 
 int write_baseline(const GateOptions& options, GateSample sample, const fs::path& folder, const CommonOptions& common) {
+  if (guesses_direction(options.figure))
+    throw UsageError("nobody says whether a lower or higher " + name_of(sample.question) +
+                     " is better; give --lower or --higher");
   keep_off_database(options.write, common.database);
   keep_existing(options.write, options.forces);
   while (options.logs.empty() && std::ssize(sample.values) < options.runs)
@@ -136,6 +139,13 @@ void require_unit(const GateSample& baseline, const GateSample& now, const GateO
 int answer(GateJudgement judged, const GateSample& baseline, const GateSample& now, const GateOptions& options,
            const CommonOptions& common) {
   check_pass(judged, baseline, now);
+  // Then only a figure that stayed where it was passes.
+  if (judged.answer == GateAnswer::passes && guesses_direction(options.figure) &&
+      !(judged.ci95.high <= 1 + options.tolerance_percent / 100)) {
+    judged.answer = GateAnswer::cannot_tell;
+    judged.reason = "nobody says whether a lower or higher " + name_of(now.question) +
+                    " is better; give --lower or --higher; " + judged.reason;
+  }
   if (common.json) {
     print(gate_json(judged, now, options));
   } else {

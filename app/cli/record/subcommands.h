@@ -29,6 +29,7 @@ struct FigureOptions {
 };
 void add_figure_options(CLI::App& command, FigureOptions& options);
 FigureQuestion asked_figure(const FigureOptions& options);  // throws UsageError
+bool guesses_direction(const FigureOptions& options);       // neither they nor the metric's name say which is better
 // Which values of a metric are better: as an option says, else as the metric states (`stated`), else as its name says.
 // Throws UsageError if nobody does.
 Direction asked_direction(const std::string& metric, bool lower, bool higher, Direction stated = Direction::unknown);
