@@ -62,6 +62,8 @@ struct Header {
   std::vector<std::string> names;
   bool is_export = false;  // of `stepladder export`
   int step = -1, epoch = -1, batch = -1, run = -1, name = -1, stage = -1, metric = -1, value = -1, at = -1;
+  int split = -1;     // of the data that a row's loss is of: "train", "val"
+  std::string twice;  // the name of two columns
   bool useful = false;
 
   // Whether a column names what a row belongs to, instead of measuring something.
@@ -74,6 +76,12 @@ struct Header {
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> words) {
   return std::ranges::find(words, name) != words.end();
+}
+
+std::string lowered(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return lower;
 }
 
 Header read_header(std::string_view line) {
@@ -101,11 +109,16 @@ Header read_header(std::string_view line) {
       return {};
     header.columns.push_back(Field::none);
     header.readers.emplace_back(name);
+    if (!name.empty() && std::ranges::find(header.names, name) != header.names.end()) {
+      header.twice = name;
+      header.names.emplace_back();
+      continue;
+    }
     header.names.emplace_back(name);
-    std::string lower(name);
-    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    const std::string lower = lowered(name);
     if (lower == "name") header.name = column;
     if (lower == "stage") header.stage = column;
+    if (is_one_of(lower, {"split", "phase", "mode", "dataset", "stage"})) header.split = column;
     if (is_one_of(lower, {"run", "run_id", "run_name", "experiment", "run_uuid"})) {
       header.run = column;
     } else if (is_one_of(lower, {"metric", "key", "tag", "metric_name", "variable", "name"})) {
@@ -243,6 +256,7 @@ class Table : public TextLines {
     if (!header_.useful) {
       header_ = read_header(line);
       style_ = NumberStyle(header_.separator);
+      if (header_.useful) note_header();
     } else if (checks_last_ && is_unended() && !known_rows_.empty() && !known_rows_.have_alike(line)) {
       sink_.note(number(), "the last line has no end and was left out: it may be cut");
     } else {
@@ -278,6 +292,9 @@ class Table : public TextLines {
       if (header_.columns[i] != Field::none || static_cast<int>(i) == header_.value) style_.learn(fields_[i]);
     PrintedStep step;
     step.line = number();
+    const std::string split = header_.split >= 0 && !header_.is_export ? lowered(field(header_.split)) : std::string();
+    validates_ = is_validation(split);
+    step.tested = split == "test";
     const bool is_long = header_.metric >= 0 && header_.value >= 0;
     const std::string run(header_.run >= 0 ? field(header_.run) : std::string_view());
     if (header_.run >= 0 && gathered_.size() >= most_runs_of_input && !gathered_.contains(run))
@@ -296,10 +313,12 @@ class Table : public TextLines {
       const CellNumber read = header_.readers[i].read(fields_[i], style_);
       if (!read.why.empty()) note_cell(static_cast<int>(i), header_.names[i], read.why);
       if (is_missing(read.value)) continue;
-      measured |= header_.columns[i] != Field::epoch;
-      assign(step, header_.columns[i], read.value);
+      const Field into = field_in_row(header_.columns[i]);
+      if (into == Field::rank) take_rank(step, read.value);
+      measured |= into != Field::epoch && into != Field::rank && into != Field::none;
+      assign(step, into, read.value);
     }
-    const bool logs = has_others();
+    const bool logs = step.rank <= lowest_rank_ && has_others();
     if (!measured && !logs) return;
     if (header_.run >= 0) {
       Gathered& gathered = gathered_[run];
@@ -308,7 +327,8 @@ class Table : public TextLines {
       gathered.steps.push_back(step);
       for_texts([&](std::size_t i) { gathered.texts.add(header_.names[i], fields_[i]); });
       for_others([&](std::size_t i, const CellNumber& read) {
-        if (!is_missing(read.value)) gathered.others[header_.names[i]].push_back({step.step, read.value, step.at});
+        if (!is_missing(read.value))
+          gathered.others[name_in_row(header_.names[i])].push_back({step.step, read.value, step.at});
       });
     } else {
       if (!run_.progress().open) begin({}, labels(), numbers_.are_counted());
@@ -316,9 +336,33 @@ class Table : public TextLines {
       run_.add(step);
       for_others([&](std::size_t i, const CellNumber& read) {
         if (!is_missing(read.value))
-          run_.log(header_.names[i], header_.readers[i].unit(), {step.step, read.value, step.at});
+          run_.log(name_in_row(header_.names[i]), header_.readers[i].unit(), {step.step, read.value, step.at});
       });
     }
+  }
+
+  // A row of a validation split has no values of a training step.
+  Field field_in_row(Field field) const {
+    if (!validates_ || field == Field::rank) return field;
+    return field == Field::loss || field == Field::val_loss ? Field::val_loss : Field::none;
+  }
+  std::string name_in_row(const std::string& name) const { return validates_ ? "val_" + name : name; }
+
+  // Of several processes that write the same step, the row of the lowest rank counts.
+  void take_rank(PrintedStep& step, double value) {
+    if (!(value >= 0) || value > 1e5 || value != std::floor(value)) return;
+    step.rank = static_cast<std::int64_t>(value);
+    if (lowest_rank_ >= 0 && step.rank != lowest_rank_ && !std::exchange(ranks_noted_, true))
+      sink_.note(number(), "the table names several ranks; of the rows of one step, the lowest rank's counts");
+    lowest_rank_ = lowest_rank_ < 0 ? step.rank : std::min(lowest_rank_, step.rank);
+  }
+
+  void note_header() {
+    if (!header_.twice.empty())
+      sink_.note(number(), "two columns are named " + header_.twice + "; only the first is read");
+    if (header_.step < 0 && header_.batch >= 0 && header_.epoch >= 0)
+      sink_.note(number(), "the column " + header_.names[static_cast<std::size_t>(header_.batch)] +
+                               " counts within epochs of unknown length, so each row is a step here");
   }
 
   // The numbers of the line in columns that no step has a field for. A column is skipped from its first text on.
@@ -424,12 +468,17 @@ class Table : public TextLines {
       throw ImportError("names more than 10,000 metrics in its column '" +
                         header_.names[static_cast<std::size_t>(header_.metric)] + "'; is that a column of values?");
     if (meaning.field == Field::none) {
-      if (!is_missing(read.value)) gathered.others[std::string(name)].push_back({at.step, read.value, at.at});
+      if (!is_missing(read.value))
+        gathered.others[name_in_row(std::string(name))].push_back({at.step, read.value, at.at});
       return;
     }
+    const Field into = field_in_row(meaning.field);
+    if (into == Field::none) return;
     const auto [place, is_new] = gathered.place.try_emplace(at.step, gathered.steps.size());
     if (is_new) gathered.steps.push_back(at);
-    assign(gathered.steps[place->second], meaning.field, read.value);
+    PrintedStep& step = gathered.steps[place->second];
+    if (at.tested && !is_missing(step.val_loss)) return;
+    assign(step, into, read.value);
     label(gathered.labels, meaning, name, read.value);
   }
 
@@ -510,6 +559,9 @@ class Table : public TextLines {
   std::map<std::string, TableColumn, std::less<>> metrics_;
   std::vector<bool> is_text_;  // by column
   std::int64_t rows_ = 0;
+  bool validates_ = false;  // the row's split
+  std::int64_t lowest_rank_ = -1;
+  bool ranks_noted_ = false;
   int runs_ = 0;
 };
 

@@ -202,6 +202,49 @@ TEST(Csv, OtherColumnsHaveUnitsToo) {
   EXPECT_DOUBLE_EQ(metrics.at("mem")[2].value, 2100);
 }
 
+TEST(Csv, ARowOfAValidationSplitHasTheValidationLoss) {
+  for (const char* split : {"split,val", "phase,eval", "mode,valid", "dataset,Validation", "stage,test"}) {
+    const std::string names(split);
+    const std::string column = names.substr(0, names.find(',')), word = names.substr(names.find(',') + 1);
+    const Told told = import_text("step," + column + ",loss,ms,acc\n1,train,5,100,0.1\n2,train,4,100,0.2\n2," + word +
+                                      ",4.5,900,0.15\n3,train,3,100,0.3\n",
+                                  {}, "t.csv");
+    ASSERT_EQ(told.runs.size(), 1u) << split;
+    const ToldRun& run = told.runs.front();
+    ASSERT_EQ(run.steps.size(), 3u) << split;
+    EXPECT_DOUBLE_EQ(run.steps[1].loss, 4) << split;
+    EXPECT_DOUBLE_EQ(run.steps[1].val_loss, 4.5) << split;
+    EXPECT_DOUBLE_EQ(run.steps[1].dt_ms, 100) << split;
+    EXPECT_EQ(run.metrics.at("acc").size(), 3u) << split;
+    EXPECT_EQ(run.metrics.at("val_acc").size(), 1u) << split;
+  }
+  const Told lengthy =
+      import_text("step,split,metric,value\n1,train,loss,5\n2,train,loss,4\n2,val,loss,4.5\n", {}, "t.csv");
+  ASSERT_EQ(lengthy.runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(lengthy.runs.front().steps.at(1).loss, 4);
+  EXPECT_DOUBLE_EQ(lengthy.runs.front().steps.at(1).val_loss, 4.5);
+}
+
+TEST(Csv, OfRanksTheLowestCounts) {
+  for (const char* column : {"rank", "local_rank"}) {
+    const Told told = import_text(std::string(column) + ",step,loss\n0,1,5\n1,1,6\n1,2,5.5\n0,2,4\n", {}, "t.csv");
+    ASSERT_EQ(told.runs.size(), 1u) << column;
+    ASSERT_EQ(told.runs.front().steps.size(), 2u) << column;
+    EXPECT_DOUBLE_EQ(told.runs.front().steps[0].loss, 5) << column;
+    EXPECT_DOUBLE_EQ(told.runs.front().steps[1].loss, 4) << column;
+    EXPECT_TRUE(told.noted("several ranks")) << column;
+  }
+}
+
+TEST(Csv, ColumnsThatCannotBeTakenAtTheirWordAreNoted) {
+  EXPECT_TRUE(import_text("epoch,batch,loss\n0,0,5\n0,20,4\n1,0,3\n", {}, "t.csv").noted("each row is a step here"));
+  const Told twice = import_text("step,loss,acc,loss,acc\n1,5,0.1,6,0.2\n2,4,0.2,5,0.3\n", {}, "t.csv");
+  EXPECT_TRUE(twice.noted("two columns are named"));
+  ASSERT_EQ(twice.runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(twice.runs.front().steps[0].loss, 5);
+  EXPECT_EQ(twice.runs.front().metrics.at("acc").size(), 2u);
+}
+
 TEST(Importers, WhatHoldsNoTrainingIsRecognisedAndNotOffered) {
   for (const Importer& importer : all_importers())
     EXPECT_EQ(importer.has_runs, importer.id != "profiler-table" && importer.id != "mfu-table") << importer.id;

@@ -277,13 +277,16 @@ class UnitInference {
   void infer_clocks() {
     units_.time_is_clock = time_is_a_clock(steps_);
     if (units_.time_is_clock) {
-      note("the printed time grows with every step, so it counts from the start; step times are its differences");
       for (PrintedStep& step : steps_)
         if (!is_missing(step.time)) step.elapsed = std::exchange(step.time, missing);
       first_.labels.elapsed_unit = first_.labels.time_unit;
     }
     units_.process_clock = first_.labels.process_clock;
     units_.clock_is_coarse = first_.labels.rate != RateLabel::unlabelled && clock_is_coarse(steps_);
+    if (units_.time_is_clock)
+      note(std::string("the printed time grows with every step, so it counts from the start; ") +
+           (units_.clock_is_coarse ? "its whole seconds are too coarse for step times"
+                                   : "step times are its differences"));
     if (units_.clock_is_coarse)
       for (PrintedStep& step : steps_) step.elapsed = missing;
     units_.elapsed_is_step = elapsed_is_a_step(steps_);
@@ -503,7 +506,7 @@ class UnitInference {
       note("tokens per step: " + std::to_string(worked_out.count) + " (" + worked_out.how + ")");
     if (devices_ > 1) note("the rate is that of one device; the log names " + std::to_string(devices_));
     if (!inferred.arithmetic.empty()) note(inferred.arithmetic, inferred.shown);
-    if (timed && unlabelled)
+    if (timed && unlabelled && !is_missing(units_.ms_per_time))
       note(std::string("the step time has no unit; it was read as ") +
            (units_.ms_per_time >= 1000 ? "seconds" : "milliseconds"));
     if (units_.tokens_per_step == 0 && !first_.step_is_epoch && (timed || !first_.labels.rate_text.empty()))

@@ -389,6 +389,14 @@ class Inference {
     return round > 0 && odd_part(round) < odd_part(of_one);
   }
 
+  // Milliseconds and tokens per millisecond give the same product as seconds and tokens per second.
+  void refuse_units() {
+    units_.ms_per_time = missing;
+    units_.arithmetic =
+        "neither the step time nor the rate has a unit: they may be in ms and tokens/ms or in s and "
+        "tokens/s, so neither was used";
+  }
+
   void without_tokens() {
     const TimeUnit unit = time_by_label();
     const double seconds = milliseconds_in(unit) / 1000;
@@ -411,6 +419,7 @@ class Inference {
       units_.arithmetic = product_text(unit) + ": a step has " + std::to_string(units_.tokens_per_step) +
                           " tokens if the rate is in " + units_.unit;
     } else if (per_ms >= 256 && per_ms % 64 == 0 && (as_printed < least_tokens_per_step || error * as_printed < 0.2)) {
+      if (evidence_.time_unit == TimeUnit::unknown && evidence_.rate == RateLabel::unlabelled) return refuse_units();
       units_.tokens_per_step = per_ms;
       take_rate(RateMeaning::tokens_per_ms);
       units_.arithmetic = product_text(unit) + ": " + short_text(as_printed) + " tokens per step can't be a batch, " +

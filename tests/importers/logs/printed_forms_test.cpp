@@ -230,5 +230,50 @@ TEST(PrintedForms, ALineMayNameTheBatchesThatItIsAbout) {
   EXPECT_EQ(told.runs[0].steps[5].dt_ms, 203);
 }
 
+TEST(PrintedForms, OfProcessesThatNameThemselvesTheFirstCounts) {
+  for (const auto& [before, behind] :
+       {std::pair{"local_rank=", " "}, {"worker=", " "}, {"[worker-", "] "}, {"[rank", "] "}}) {
+    const Told told = import_ten([&](int i) {
+      const auto line = [&](int rank, const std::string& loss) {
+        return before + std::to_string(rank) + behind + "step=" + std::to_string(i) + " loss=" + loss + "\n";
+      };
+      const std::string first = line(0, loss_of(i)), second = line(1, "20.5");
+      return i % 2 == 0 ? second + first : first + second;
+    });
+    expect_steps(told, 1, before);
+  }
+}
+
+TEST(PrintedForms, ABarOfHeavyLinesCountsBatchesOfAnEpoch) {
+  const Told told = import_ten([](int i) {
+    return "Epoch " + std::to_string((i - 1) / 5) + "/9 \u2501\u2501\u2501\u2578\u2501 " +
+           std::to_string((i - 1) % 5 + 1) + "/5 0:00:0" + std::to_string((i - 1) % 5 + 1) +
+           " \u2022 0:00:30 1.25it/s v_num: 0.000 train_loss: " + loss_of(i) + "\n";
+  });
+  expect_steps(told, 1, "rich");
+  EXPECT_NEAR(told.runs[0].steps[7].dt_ms, 800, 1e-6);
+  EXPECT_FALSE(told.noted("counts epochs only"));
+}
+
+TEST(PrintedForms, ATrainingLossBehindAnEvaluationIsRead) {
+  const Told told = import_ten([](int i) {
+    return "step " + std::to_string(i) + " eval: loss=3" + std::to_string(i) + ".5 acc=0.29 train: loss=" + loss_of(i) +
+           " acc=0.31\n";
+  });
+  expect_steps(told, 1, "eval: train:");
+  EXPECT_EQ(told.runs[0].steps[4].val_loss, 35.5);
+}
+
+TEST(PrintedForms, AFirstLineWithoutItsBeginningIsNoStep) {
+  const auto log = [](const char* first) {
+    return import_ten([](int i) { return "step 13" + std::to_string(10 + i) + ": loss 3.25, 120.1 ms\n"; }, first);
+  };
+  const Told told = log("312: loss 3.25, 120.1 ms\n");
+  ASSERT_EQ(told.runs.size(), 1u);
+  EXPECT_EQ(told.runs[0].steps.front().step, 1311);
+  EXPECT_TRUE(told.noted("no beginning"));
+  EXPECT_EQ(log("step 312: loss 3.25, 120.1 ms\n").runs[0].steps.front().step, 312);
+}
+
 }  // namespace
 }  // namespace stepladder

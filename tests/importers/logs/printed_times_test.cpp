@@ -303,5 +303,43 @@ TEST(PrintedTimes, ShownFactorsMakeTheShownProduct) {
   EXPECT_EQ(shown, 1) << notes_of(told);
 }
 
+TEST(PrintedTimes, SecondsBehindAStepAreItsTimeAndNoRate) {
+  for (const char* line :
+       {"step={} loss=4.9 step_seconds=0.35", "step={} loss=4.9 iter_seconds=0.35",
+        "step={} loss=4.9 time_per_step_sec=0.35", "step={} loss=4.9 step_sec=0.35s",
+        "step={} loss=4.9 step_time_sec=0.35", "step={} loss=4.9 train/step_seconds=0.35",
+        "{\"step\": {}, \"loss\": 4.9, \"iteration_seconds\": 0.35}",
+        "step:{} - loss:4.9 - timing_s/gen:0.1 - timing_s/step:0.35 - perf/throughput:812.3 - perf/time_per_step:0.35"})
+    EXPECT_NEAR(step_ms(import_text(log_of(line))), 350, 1e-6) << line;
+  EXPECT_TRUE(is_missing(step_ms(import_text(log_of("step={} loss=4.9 step_sec=0.35"))))) << "or steps a second";
+  for (const char* line :
+       {"step={} loss=4.9 step/sec=4", "step={} loss=4.9 steps_per_second=4", "step={} loss=4.9 it/s=4"})
+    EXPECT_NEAR(step_ms(import_text(log_of(line))), 250, 1e-6) << line;
+}
+
+TEST(PrintedTimes, ATimeOfVerlIsInSeconds) {
+  const Told told =
+      import_text(log_of("step:{} - loss:4.9 - timing_s/step:61.5 - perf/throughput:812.3 - perf/time_per_step:61.5"));
+  EXPECT_NEAR(step_ms(told), 61500, 1e-6) << notes_of(told);
+  EXPECT_FALSE(told.noted("tokens/ms")) << notes_of(told);
+  const Told bare = import_text(log_of("step:{} - loss:4.9 - perf/throughput:812.3 - perf/time_per_step:61.5"));
+  EXPECT_TRUE(is_missing(step_ms(bare))) << notes_of(bare);
+  EXPECT_EQ(bare.runs[0].run.tokens_per_step, 0);
+  EXPECT_TRUE(bare.noted("neither was used")) << notes_of(bare);
+  EXPECT_FALSE(bare.noted("was read as")) << notes_of(bare);
+}
+
+TEST(PrintedTimes, ANoteOnAClockSaysWhetherItGivesStepTimes) {
+  std::string log;
+  for (int i = 1; i <= 20; ++i)
+    log += "Step " + std::to_string(50 * i) + "/100000; xent: 9.71; 50123/51234 tok/s; " + std::to_string(24 * i) +
+           " sec;\n";
+  const Told told = import_text(log);
+  ASSERT_EQ(told.runs.size(), 1u);
+  EXPECT_TRUE(told.noted("counts from the start")) << notes_of(told);
+  EXPECT_EQ(told.noted("step times are its differences"), !is_missing(told.runs[0].steps.at(10).dt_ms))
+      << notes_of(told);
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -82,6 +82,10 @@ const LogLine* LogLines::next() {
         sink_.note(number_, "the last line has no end and was left out: it may be cut");
         continue;
       }
+      if (checks_last_ && lacks_head(line)) {
+        sink_.note(number_, "the first line has no beginning and was left out: it may be cut");
+        continue;
+      }
       prefix_.exists() ? take_prefixed(line, is_redrawn) : take(line);
       if (checks_last_) keep_as_known(line);
     } else {
@@ -122,6 +126,17 @@ bool LogLines::next_line(std::string_view& line) {
   if (!reader_.next(line)) return false;
   number_ = reader_.number();
   return true;
+}
+
+// Whether the line is the first one and begins with a number that has words in front of it on the next two: a log that
+// was cut at its head, perhaps within that number.
+bool LogLines::lacks_head(std::string_view line) const {
+  if (next_first_ != 1 || first_lines_.size() < 3 || line.empty() || !is_digit(line.front())) return false;
+  return std::all_of(first_lines_.begin() + 1, first_lines_.begin() + 3, [&](const auto& next) {
+    const std::size_t number = std::string_view(next.first).find_first_of("0123456789");
+    return number != std::string_view::npos && number > 0 &&
+           are_alike(line, std::string_view(next.first).substr(number));
+  });
 }
 
 // Whether the line is the last one, has no end, and is a step that nothing shows to be whole: it is an open record, or

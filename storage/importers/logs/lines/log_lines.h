@@ -60,6 +60,7 @@ class LogLines {
 
  private:
   bool next_line(std::string_view& line);
+  bool lacks_head(std::string_view line) const;
   bool may_be_cut(std::string_view line, bool is_redrawn);
   void keep_as_known(std::string_view line);
   void take_prefixed(std::string_view line, bool is_redrawn);

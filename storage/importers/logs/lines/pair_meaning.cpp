@@ -148,10 +148,12 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
     }
     return {};
   }
-  // "ms/batch 107.0"
-  if (key.count == 2 && is_step_word(last) && time_unit(key.words[1]) != TimeUnit::unknown && key.words[1].size() < 3) {
+  // "ms/batch 107.0", "timing_s/step 61.5"
+  const bool is_timing = key.count == 3 && key.is(2, "timing");
+  if ((key.count == 2 || is_timing) && is_step_word(last) && key.words[1].size() < 3 &&
+      time_unit(key.words[1]) != TimeUnit::unknown) {
     unit = time_unit(key.words[1]);
-    return of_step(0);
+    return of_step(is_timing ? -1 : 0);
   }
   const bool mean = key.has("avg") || key.has("average") || key.has("mean");
   if (mean && (last == "time" || last == "dt" || key.has("step"))) {
@@ -179,7 +181,7 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
   if (last == "ms" && key.count == 1) return Meaning{.field = Field::time, .rank = 1, .unit = TimeUnit::ms};
   if (is_step_word(last) && last != "update" && key.is(1, "time")) return of_step(1);
   if (last == "end" && key.is(1, "to")) return found(Field::time, 1);
-  if (last == "step" && full.count > 1 && unit != TimeUnit::unknown) return of_step(2);  // "step_ms"
+  if (one_of(last, {"step", "iter", "iteration"}) && full.count > 1 && unit != TimeUnit::unknown) return of_step(2);
   // "step 350ms", "batch: 0.350 s", "total 350 ms"
   const bool is_total = one_of(last, {"total", "all", "overall", "sum", "e2e"});
   const bool is_duration = given == TimeUnit::us || given == TimeUnit::ms || given == TimeUnit::s;
@@ -279,7 +281,8 @@ Meaning other_meaning(const KeyWords& key) {
                ? Meaning{}
                : Meaning{.field = Field::grad_norm, .rank = 1};
   }
-  if (last == "rank" && key.count == 1) return {.field = Field::rank, .rank = 0};
+  if (one_of(last, {"rank", "worker"}) && key.count == 1) return {.field = Field::rank, .rank = 0};
+  if (last == "rank" && key.count == 2 && key.is(1, "local")) return {.field = Field::rank, .rank = 1};
   if (last == "wpb") return {.field = Field::tokens, .rank = 0};                            // fairseq: words per batch
   if (last == "weights" && key.is(1, "total")) return {.field = Field::tokens, .rank = 1};  // MaxText
   if (last == "tokens" || (last == "seen" && key.is(1, "tokens")))
@@ -325,6 +328,14 @@ bool KeyWords::has(std::string_view word) const {
   return std::find(words, words + count, word) != words + count;
 }
 
+// "step_seconds" are seconds of a step, "steps_seconds" and "step/s" may count steps.
+static bool counts_time(const KeyWords& key, std::string_view text) {
+  if (key.count < 2 || !one_of(key.words[1], {"step", "iter", "iteration"})) return false;
+  const std::size_t size = key.last().size();
+  return one_of(key.last(), {"s", "sec", "secs", "second", "seconds"}) && text.size() > size &&
+         text[text.size() - size - 1] != '/';
+}
+
 static Meaning meaning_of_words(const Pair& pair) {
   Unit unit = printed_unit(pair.unit.empty() ? pair.hint : pair.unit);
   if (pair.clock) unit.time = TimeUnit::s;
@@ -345,8 +356,11 @@ static Meaning meaning_of_words(const Pair& pair) {
         if (found.field != Field::none) return found.scale = unit.scale, found;
       }
     }
+    const bool has_time = counts_time(key, pair.key);
+    // "step_sec": seconds of a step or steps a second
+    if (has_time && key.last() == "sec" && pair.unit.empty() && !key.has("per") && !key.has("time")) return {};
     if (const Meaning found = rate_meaning(key, unit);
-        found.field != Field::none && unit.time == TimeUnit::unknown && !unit.other && !pair.key.ends_with("step_s"))
+        found.field != Field::none && unit.time == TimeUnit::unknown && !unit.other && !has_time)
       return found;
     // "time/batch: 7": Composer's way to count batches.
     const bool count =

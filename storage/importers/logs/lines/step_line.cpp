@@ -257,7 +257,9 @@ class LineReading {
     }
     // "epoch 001:  10 / 100", "| epoch   1 |   200/ 2983 batches |"
     if (line_.batch >= 0 || is_missing(line_.epoch) || front.empty()) return false;
-    return (front.back() == ':' || rest.starts_with("batches")) && place();
+    const bool behind_bar = front.find("\xE2\x94\x81") != std::string_view::npos;  // rich's, of heavy lines
+    line_.bar |= behind_bar;
+    return (behind_bar || front.back() == ':' || rest.starts_with("batches")) && place();
   }
 
   // "micro 1/4", "micro_step 0/8", "accum 2/8"
@@ -305,6 +307,8 @@ class LineReading {
     if (take_moment(meaning, pair)) return;
     if (!validates_ && meaning.field != Field::val_loss && meaning.field != Field::val_perplexity)
       validates_ = names_validation(gap_);
+    else if (validates_ && trimmed(gap_, " |,;").starts_with("train:"))
+      validates_ = false;
     if (take_micro_step(pair)) return;
     if (take_bare_rate(meaning, pair)) return;
     if (meaning.field == Field::none && take_count(pair)) return;
