@@ -207,7 +207,7 @@ std::optional<Flag> doubt_devices(const Subject& base, const Subject& subject) {
 // a quarter, and another vocabulary that the recipes name may add more.
 std::optional<Flag> doubt_model(const Run& base, const Run& run) {
   constexpr double most_alike = 0.75;
-  if (base.source == "launched" || run.source == "launched") return std::nullopt;
+  if (base.source != "import" || run.source != "import") return std::nullopt;
   const auto differ = [](std::int64_t a, std::int64_t b) {
     return std::min(a, b) > 0 && static_cast<double>(std::min(a, b)) < most_alike * static_cast<double>(std::max(a, b));
   };

@@ -94,13 +94,6 @@ void check_against_all(const Run& run, const Summary& summary, const HardwareTab
                    params.from_loss_alone ? std::optional(Remedy::give_params) : std::nullopt});
 }
 
-// A log may name the type of its GPUs and not their number; those for desktops are hardly ever eight.
-constexpr double devices_of_a_node = 8;
-bool may_be_one_of_several(const Run& run, const Peak& peak) {
-  return run.source != "launched" && peak.devices == 1 && !recipe_facts(run).names_devices && !is_cpu(run) &&
-         peak.hardware->name.find("GeForce") == std::string::npos && peak.hardware->source != "measured here";
-}
-
 void check_throughput(const Run& run, const Summary& summary, const HardwareTable& hardware, std::vector<Flag>& flags) {
   const Peak peak = peak_of(run, hardware);
   const AssumedParams params = params_of(run, summary);
@@ -112,10 +105,7 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
   std::optional<Remedy> remedy;
   std::string why = throughput_sum(run, summary) + ", x 6 x " + grouped(params.count) +
                     " parameters = " + figure_text(tflops) + " TFLOP/s";
-  const bool is_impossible = share > (may_be_one_of_several(run, peak) ? devices_of_a_node : 1);
-  if (share > 1 && !is_impossible) {
-    why += ", over the peak of " + peak_text(peak, run) + "; it doesn't say on how many of them it ran";
-  } else if (share > 1) {
+  if (share > 1) {
     why += ", over the peak of " + peak_text(peak, run);
     const bool waited = run.sync == Sync::device || run.sync == Sync::event;
     if (peak.hardware->source == "measured here") {
@@ -126,6 +116,8 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
     } else {
       why += waited ? ": the clock waited for the device, so the peak or the number of parameters is wrong"
                     : ": most likely the clock was read before the device had finished";
+      if (run.source == "import" && peak.devices == 1 && !recipe_facts(run).names_devices && !is_cpu(run))
+        why += ", or it ran on several of them, which nobody says";
     }
   } else {
     why += ", which is " + percent_text(share) + " of the peak of " + peak_text(peak, run) +
@@ -133,7 +125,7 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
   }
   if (!params.why.empty()) why += "; " + params.why;
   if (params.from_loss_alone) remedy = Remedy::give_params;
-  flags.push_back({is_impossible ? FlagId::impossible_throughput : FlagId::suspicious_throughput, why + ".", remedy});
+  flags.push_back({share > 1 ? FlagId::impossible_throughput : FlagId::suspicious_throughput, why + ".", remedy});
 }
 
 void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags) {

@@ -359,7 +359,7 @@ std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation
   if ((loss <= 0 || val <= 0) && !(base_loss <= 0 || base_val <= 0)) return "a loss of 0 or less is no cross-entropy";
   constexpr double early = 0.75;
   if (end_of_losses(a) >= early && end_of_losses(b) < early) return "its training loss ends early";
-  const bool is_printed = run.run->source != "launched";
+  const bool is_printed = run.run->source == "import";
   if (is_printed && !by_validation && is_constant(b)) return "its training loss never changes";
   const auto losses = by_validation ? &Series::val_loss : &Series::loss;
   if (is_printed && begins_lower(a, b, losses))
@@ -447,7 +447,7 @@ LossParity loss_parity(std::span<const LossRun> base, std::span<const LossRun> r
   }
   if (is_missing(parity.max_gap)) return parity;
   pairs.resize(std::min(pairs.size(), base.size()));  // the others are of one base
-  const bool are_printed = base.front().run->source != "launched" || runs.front().run->source != "launched";
+  const bool are_printed = base.front().run->source == "import" || runs.front().run->source == "import";
   judge_gap(parity, pairs, are_printed, rules);
   if (parity.verdict != LossVerdict::worse) {
     parity.doubt = doubt_of(base.front(), runs.front(), parity.by_validation);

@@ -296,7 +296,7 @@ TEST(PrintedTimes, ShownFactorsMakeTheShownProduct) {
   int shown = 0;
   for (const std::string& note : told.notes) {
     double rate = 0, time = 0, product = 0;
-    if (std::sscanf(note.c_str(), "%lf x %lf ms = %lf", &rate, &time, &product) != 3) continue;
+    if (std::sscanf(note.c_str(), "%lf x %lf s = %lf", &rate, &time, &product) != 3) continue;
     EXPECT_NEAR(rate * time, product, 1e-5 * product) << note;
     ++shown;
   }
