@@ -337,7 +337,7 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
     commands.push_back(OpenExampleTraces{});
   if (!built_in) return;
   ImGui::SameLine(0, gap);
-  if (example_card("Real: TF32 on an A100", "A log of three rungs within what the card can do, each measured once",
+  if (example_card("Possible: TF32 on an A100", "A log of three rungs within what the card can do, each measured once",
                    "start.built_in", card, draw_real_picture))
     commands.push_back(SelectLadder{built_in->id});
 }

@@ -176,7 +176,8 @@ std::string why_text(const AdviceView& advice, const RunEntry& about) {
   const StepProfile& profile = advice.times.profile;
   const double whole = step_ms(profile);
   if (profile.steps == 0 || !(whole > 0))
-    return "Where " + step + " go isn't known: " + why_no_profile(about.run) + ".";
+    return "Where " + (is_missing(ms) ? "this step's time goes" : step + " go") +
+           " isn't known: " + why_no_profile(about.run) + ".";
   const std::array<KindTimes, 1> times{KindTimes(profile)};
   const std::vector<OperatorKind> kinds = kinds_in(times);
   constexpr double worth_naming = 0.1;
