@@ -136,8 +136,7 @@ void take_shown(MfuTable& table) {
     const double right = sort_value(y, column);
     const int left_rank = rank_of(x, left), right_rank = rank_of(y, right);  // the same in either order
     if (left_rank != right_rank || left_rank == 2) return left_rank < right_rank;
-    // Shares of different peaks have no order among them.
-    if (column >= column_peak && x.peak != y.peak) return x.peak > y.peak;
+    if (column == column_peak && x.peak != y.peak) return (x.peak > y.peak) != table.ascending;
     return table.ascending ? left < right : right < left;
   });
 }
