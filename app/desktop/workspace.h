@@ -115,6 +115,8 @@ class Workspace {
   // the shown ladder's chosen rung or its fastest run with a possible speed, else the newest with steps. Null without
   // runs.
   const RunEntry* current_run() const;
+  // The run that stands for the selected rung of this ladder, if it has it, else for the ladder; null: none has steps.
+  const RunEntry* run_of_ladder(LadderId ladder) const;
 
   // A run's colour in every view, as an index of rung_colour: the one that the user chose, else its rung's.
   int colour_of(const Run& run) const;
@@ -187,8 +189,6 @@ class Workspace {
   void count_pause(RunEntry& run, double at, double dt_ms);  // before a step is appended
   void end_followed(RunStore& store, RunId id);
   void forget_curves(RunId id);  // the run has ended
-
-  const RunEntry* run_of_ladder(LadderId ladder) const;  // that stands for it; null: none has steps
 
   std::uint64_t bin_read_at_ = 0;                               // the version
   mutable std::map<LadderId, RunId> fastest_;                   // 0: none has steps

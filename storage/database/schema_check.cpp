@@ -7,6 +7,8 @@
 #include <map>
 #include <string_view>
 
+#include "storage/name_pattern.h"
+
 namespace stepladder {
 namespace {
 
@@ -14,13 +16,6 @@ constexpr char separator = '\x1f';
 
 bool in_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || (c & 0x80) != 0;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
 }
 
 // The end of a comment that begins at `at`, or `at` if there is none.
@@ -60,11 +55,11 @@ std::vector<std::string> words_of(std::string_view sql) {
     } else if (c == '\'') {
       words.push_back("'" + take_quoted(sql, at));
     } else if (c == '"' || c == '`' || c == '[') {
-      words.push_back(lower(take_quoted(sql, at)));
+      words.push_back(lower_case(take_quoted(sql, at)));
     } else if (in_word(c)) {
       const std::size_t first = at;
       while (at < sql.size() && in_word(sql[at])) ++at;
-      words.push_back(lower(sql.substr(first, at - first)));
+      words.push_back(lower_case(sql.substr(first, at - first)));
     } else {
       words.emplace_back(1, c);
       ++at;
@@ -127,7 +122,7 @@ bool is_plain_index(const std::vector<std::string>& words, std::size_t on) {
 std::string refusal(const SchemaObject& object) {
   const std::vector<std::string> words = split(object.text);
   const Kind kind = kind_of(words);
-  if (lower(kind.name) != object.name) return "its list of tables names " + shown(object.name) + " wrongly";
+  if (lower_case(kind.name) != object.name) return "its list of tables names " + shown(object.name) + " wrongly";
   const std::string stranger = " " + shown(object.name) + " that isn't Stepladder's";
   if (kind.words == "table") {
     if (std::ranges::find(words, "references") == words.end()) return {};
@@ -154,7 +149,7 @@ std::string normalised_definition(const std::string& sql) {
 std::vector<SchemaObject> schema_objects(Database& database) {
   return read_all(Statement(database, "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"),
                   [](const Statement& row) {
-                    return SchemaObject{lower(row.text(0)), normalised_definition(row.text(1))};
+                    return SchemaObject{lower_case(row.text(0)), normalised_definition(row.text(1))};
                   });
 }
 

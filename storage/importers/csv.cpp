@@ -22,6 +22,7 @@
 #include "storage/importers/logs/run_assembler.h"
 #include "storage/importers/table_cell.h"
 #include "storage/json_values.h"
+#include "storage/name_pattern.h"
 
 namespace stepladder {
 namespace {
@@ -78,12 +79,6 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> wo
   return std::ranges::find(words, name) != words.end();
 }
 
-std::string lowered(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return lower;
-}
-
 Header read_header(std::string_view line) {
   Header header;
   if (line.size() > 16384) return header;
@@ -115,7 +110,7 @@ Header read_header(std::string_view line) {
       continue;
     }
     header.names.emplace_back(name);
-    const std::string lower = lowered(name);
+    const std::string lower = lower_case(name);
     if (lower == "name") header.name = column;
     if (lower == "stage") header.stage = column;
     if (is_one_of(lower, {"split", "phase", "mode", "dataset", "stage"})) header.split = column;
@@ -292,7 +287,8 @@ class Table : public TextLines {
       if (header_.columns[i] != Field::none || static_cast<int>(i) == header_.value) style_.learn(fields_[i]);
     PrintedStep step;
     step.line = number();
-    const std::string split = header_.split >= 0 && !header_.is_export ? lowered(field(header_.split)) : std::string();
+    const std::string split =
+        header_.split >= 0 && !header_.is_export ? lower_case(field(header_.split)) : std::string();
     validates_ = is_validation(split);
     step.tested = split == "test";
     const bool is_long = header_.metric >= 0 && header_.value >= 0;

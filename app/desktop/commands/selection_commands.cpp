@@ -1,9 +1,6 @@
 #include "app/desktop/commands/selection_commands.h"
 
-#include <vector>
-
 #include "app/desktop/desktop_state.h"
-#include "storage/analysis/judgement.h"
 
 namespace stepladder {
 
@@ -17,10 +14,8 @@ void commands::execute(DesktopState& desktop, const SelectRung& select) {
   workspace.selection.rung = select.rung;
   const Ladder* ladder = workspace.shown_ladder();
   if (!ladder) return;
-  std::vector<RunWithSummary> repeats;
-  for (const RunEntry* entry : workspace.runs_of(ladder->id))
-    if (entry->run.rung == select.rung) repeats.emplace_back(&entry->run, &entry->summary);
-  if (!repeats.empty()) workspace.selection.shown_run = baseline_of(repeats).id;  // as in the row
+  const RunEntry* run = workspace.run_of_ladder(ladder->id);  // the one that stands for the rung, as in the row
+  if (run && run->run.rung == select.rung) workspace.selection.shown_run = run->run.id;
 }
 
 void commands::execute(DesktopState& desktop, const SelectRun& select) {

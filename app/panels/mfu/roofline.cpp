@@ -313,12 +313,16 @@ Roofline roofline_of(const std::vector<RunEntry>& runs, MfuConvention convention
   for (const RunEntry& entry : runs) {
     const StepShape shape = step_shape_of(entry.run, entry.summary);
     const double flops = flops_per_token(convention, shape.model);
+    if (is_missing(entry.summary.tokens_per_s)) {
+      ++roofline.without_speed;
+      continue;
+    }
+    if (!shape.known() || is_missing(flops)) {
+      ++roofline.without_shape;
+      continue;
+    }
     const Peak peak = peak_of(entry.run, table);
     const SpeedDoubt doubt = speed_doubt(entry, table);
-    const bool has_speed = !is_missing(entry.summary.tokens_per_s);
-    if (!has_speed) ++roofline.without_speed;
-    if (has_speed && (!shape.known() || is_missing(flops))) ++roofline.without_shape;
-    if (!has_speed || !shape.known() || is_missing(flops)) continue;
     roofline.points.push_back({.run = entry.run.id,
                                .name = entry.run.name,
                                .intensity = arithmetic_intensity(convention, shape),
