@@ -4,12 +4,15 @@
 
 #include <cstdio>
 #include <fstream>
+#include <memory>
 
 #include "storage/database/schema.h"
 
 int main(int, char** arguments) {
   sqlite3* database = nullptr;
-  if (sqlite3_open(":memory:", &database) != SQLITE_OK) return 1;
+  const bool is_open = sqlite3_open(":memory:", &database) == SQLITE_OK;
+  const std::unique_ptr<sqlite3, decltype(&sqlite3_close)> closed_at_end(database, sqlite3_close);
+  if (!is_open) return 1;
   std::ofstream header(arguments[1]);
   header << "#pragma once\n\nnamespace stepladder::migration {\n\ninline constexpr const char* newest_schema =\n";
   // A literal for each object: compilers needn't take one of 64 KiB.
