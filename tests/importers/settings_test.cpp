@@ -129,5 +129,48 @@ TEST(Settings, CommentsOfAPrintedSourceNameNoStageAndStateNoFact) {
   EXPECT_EQ(import_text("# lr = 0.1\n" + steps).runs.front().run.stage, "lr = 0.1");
 }
 
+Run run_with_heading(const std::string& heading) {
+  const Told told = import_text(heading + "\nstep 1 | loss 10.9 | 120.0 ms\nstep 2 | loss 10.8 | 121.0 ms\n");
+  return told.runs.empty() ? Run() : told.runs.front().run;
+}
+
+TEST(Facts, OfEvaluationKernelsAndTeachersAreNotTheTrainings) {
+  for (const char* heading :
+       {"batch_size: 16\nseq_len: 1024\nval_seq_len: 2048",
+        "batch_size=16, seq_len=1024, eval_seq_len=4096, eval_batch_size=8",
+        "train_batch_size: 16\neval_batch_size: 64\nseq_length: 1024\neval_seq_length: 2048",
+        "micro_batch_size: 2\nglobal_batch_size: 16\neval_global_batch_size: 128\nseq_length: 1024",
+        "max_seq_len: 1024\nrope_max_seq_len: 8192\nbatch_size: 16",
+        "context_length: 1024\nmax_context_length: 131072\nbatch_size: 16",
+        "batch_size: 16\nblock_size: 1024\nattn_block_size: 128",
+        "batch_size: 16\nblock_size: 1024\nBLOCK_SIZE=64 for the triton kernel\nFlexAttention BLOCK_SIZE: 128",
+        "batch_size: 16\nshuffle_buffer_batch_size: 1000\nblock_size: 1024\ntokenizer_batch_size: 32",
+        "batch_size: 16\nseq_len: 1024\ntokens_per_batch: 16384",
+        "data.batch_size=16\neval.batch_size=128\ndata.seq_len=1024\neval.seq_len=512",
+        "data:\n  train:\n    batch_size: 16\n    seq_len: 1024\n  val:\n    batch_size: 128\n    seq_len: 512",
+        "batch_size: 4 (per gpu)\nn_gpus: 4\nblock_size: 1024",
+        "batch size 2 per device, 4 devices, grad accum 2, sequence length 1,024"})
+    EXPECT_EQ(run_with_heading(heading).tokens_per_step, 16384) << heading;
+  // How many devices take 16 each isn't sure.
+  EXPECT_EQ(run_with_heading("batch_size: 16 (per gpu)\nn_gpus: 4\n8 GPUs\nblock_size: 1024").tokens_per_step, 0);
+  EXPECT_EQ(run_with_heading("batch_size: 16\neval_seq_len: 2048").tokens_per_step, 0);
+}
+
+TEST(Facts, ParametersAreThoseOfTheWholeModel) {
+  for (const char* heading :
+       {"Total params: 124,439,808\nTrainable params: 294,912 (0.24%)",
+        "Trainable params: 294,912\nNon-trainable params: 124,144,896\nTotal params: 124,439,808",
+        "Number of parameters: 124,439,808\nNumber of embedding parameters: 38,597,376",
+        "model parameters: 124,439,808\nteacher parameters: 1.5B", "total params 124,439,808, active params 350M",
+        "Draft model has 20.1M parameters\nModel has 124439808 parameters",
+        "parameters: 124,439,808 (trainable 294,912, frozen 124,144,896)"})
+    EXPECT_EQ(run_with_heading(heading).params, 124439808) << heading;
+}
+
+TEST(Facts, HardwareThatIsComparedWithIsNotTheRuns) {
+  EXPECT_EQ(run_with_heading("MFU is relative to A100 312 TFLOPS\ndevice cuda").hardware, "");
+  EXPECT_EQ(run_with_heading("Comparing with the A100 result of 1.2 s; this machine: Apple M2 Max").hardware, "");
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -1,8 +1,10 @@
 // Recognises facts in lines around steps: hardware, device, precision, batch, sequence length, parameters. The first
-// hardware named wins, later numbers replace earlier ones. tokens_per_step says how it was calculated, which
-// UnitInference reports to the user.
+// hardware named wins. Of numbers the one with the plainest name wins ("seq_len" over "rope_max_seq_len"), then the
+// last; those of evaluations, teachers, kernels ... are no facts of the training. tokens_per_step says how it was
+// calculated, which UnitInference reports to the user.
 #include "storage/importers/logs/log_facts.h"
 
+#include <array>
 #include <cmath>
 #include <span>
 
@@ -85,8 +87,11 @@ std::string full_name(std::string_view line) {
   return {};
 }
 
-// The first accelerator that a line names, under its maker's name; empty if it names none.
+// The first accelerator that a line names, under its maker's name; empty if it names none, or compares with it: "MFU is
+// relative to A100".
 std::string hardware_named_in(std::string_view line) {
+  for (const std::string_view word : {"relative to", "compar", "equivalent"})
+    if (find_no_case(line, word) != std::string_view::npos) return {};
   if (std::string name = full_name(line); !name.empty()) return name;
   std::size_t first = std::string_view::npos;
   std::string named;
@@ -193,6 +198,30 @@ Json json_of(const PrintedSetting& setting) {
   return number;
 }
 
+// Whether a number with this name is about something other than the training.
+bool is_of_others(const KeyWords& key) {
+  for (int i = 0; i < key.count; ++i) {
+    const std::string_view word = key.words[i];
+    if (is_validation(word) || one_of(word, {"rope", "attn", "kernel", "tokenizer", "teacher", "draft", "generation"}))
+      return true;
+  }
+  return false;
+}
+
+// How many words of a name say more than which fact of the training it is: 0 for "train_batch_size", 1 for
+// "buffer_batch_size".
+int other_words_in(const KeyWords& key) {
+  int count = 0;
+  for (int i = 0; i < key.count; ++i)
+    count += !one_of(key.words[i],
+                     {"batch", "size",   "bs",    "batchsize", "seq",  "sequence", "length", "len",    "seqlen",
+                      "block", "ctx",    "b",     "t",         "m",    "k",        "train",  "data",   "model",
+                      "micro", "mini",   "per",   "device",    "gpu",  "local",    "global", "total",  "desired",
+                      "of",    "number", "num",   "count",     "n",    "all",      "param",  "params", "parameters",
+                      "args",  "config", "using", "training",  "rank", "context",  "has",    "the",    "overriding"});
+  return count;
+}
+
 }  // namespace
 
 // A number of a line with its surroundings.
@@ -205,7 +234,7 @@ struct LogFacts::Number {
 };
 
 bool LogFacts::read(std::string_view line) {
-  if (line.size() > 400) return false;
+  if (line.size() > 400 || is_in_section_of_others(line)) return false;
   line = without_comment(line);
   const std::string row = setting_in_row(line);
   if (!row.empty()) line = row;
@@ -241,7 +270,19 @@ bool LogFacts::read_part_of_one(std::string_view line) {
   return part_of_one_ > 0 && name == part_name_ && count % part_of_one_ == 0 && add_devices(count / part_of_one_);
 }
 
+// Whether the line is deeper than a heading "val:" before it, as YAML nests settings.
+bool LogFacts::is_in_section_of_others(std::string_view line) {
+  const std::size_t indent = line.find_first_not_of(" \t");
+  if (indent == std::string_view::npos) return false;
+  if (indent_of_others_ && indent > *indent_of_others_) return true;
+  const std::string_view text = trimmed(line);
+  indent_of_others_ = {};
+  if (text.ends_with(':') && is_validation(text.substr(0, text.size() - 1))) indent_of_others_ = indent;
+  return false;
+}
+
 bool LogFacts::read_configuration(std::string_view line) {
+  if (is_in_section_of_others(line)) return false;
   const std::vector<PrintedSetting> found = read_settings(line);
   for (const PrintedSetting& setting : found) {
     settings[setting.name] = json_of(setting);
@@ -315,15 +356,16 @@ bool LogFacts::read_numbers(std::string_view line) {
   bool said = false;
   for_numbers(line, [&](const Number& number) {
     const Pair& pair = number.pair;
-    if (pair.separated && is_factor(number.behind)) return;
-    std::int64_t* fact = shape_fact(number);
+    if ((pair.separated && is_factor(number.behind)) || is_of_others(number.key)) return;
+    Fact fact = shape_fact(number);
     if (!fact) fact = batch_fact(number);
     if (!fact) fact = data_fact(number);
     if (!fact && read_devices(number)) {
       said = true;
     } else if (fact) {
       if (pair.whole <= 0 || pair.whole > largest_fact) return;
-      *fact = pair.whole;
+      if (set(fact, pair.whole, number) && fact == &LogFacts::batch)
+        batch_is_of_one_ = number.key.has("per") || trimmed(number.behind, " (").starts_with("per ");
       said = true;
     } else if (speaks_of_params) {
       said |= read_params(number);
@@ -337,15 +379,29 @@ void LogFacts::read_step(std::string_view line) {
     const Pair& pair = number.pair;
     const KeyWords& key = number.key;
     // "B", "T" and "batch" may be anything beside a step.
-    if (key.count == 1 && (pair.key.size() == 1 || key.is(0, "batch"))) return;
-    std::int64_t* fact = shape_fact(number);
+    if ((key.count == 1 && (pair.key.size() == 1 || key.is(0, "batch"))) || is_of_others(key)) return;
+    Fact fact = shape_fact(number);
     if (!fact) fact = batch_fact(number);
     if (!fact && key.has("world")) fact = data_fact(number);
-    if (fact && pair.whole > 0 && pair.whole <= largest_fact)
-      *fact = pair.whole;
-    else if (!fact)
+    if (!fact)
       read_devices(number);
+    else if (pair.whole > 0 && pair.whole <= largest_fact)
+      set(fact, pair.whole, number);
   });
+}
+
+// Sets the fact, unless a plainer name has given it.
+bool LogFacts::set(Fact fact, std::int64_t value, const Number& number) {
+  const int others = other_words_in(number.key);
+  const auto known = std::ranges::find(other_words_, fact, &std::pair<Fact, int>::first);
+  if (known == other_words_.end()) {
+    other_words_.emplace_back(fact, others);
+  } else {
+    if (others > known->second) return false;
+    known->second = others;
+  }
+  this->*fact = value;
+  return true;
 }
 
 // "8 GPUs", "num_gpus: 8", "8x H100": not those of one of several nodes, and none of a list.
@@ -392,70 +448,81 @@ bool LogFacts::name_devices(std::int64_t count) {
   return true;
 }
 
+std::int64_t LogFacts::batch_devices() const {
+  return devices == 0 && batch_is_of_one_ && named_devices != 0 ? std::max<std::int64_t>(named_devices, 0)
+                                                                : std::max<std::int64_t>(devices, 1);
+}
+
 LogFacts::Sequences LogFacts::sequences_per_step() const {
   if (global_batch > 0) return {global_batch, true};
   const double count = static_cast<double>(batch) * static_cast<double>(std::max<std::int64_t>(grad_accum, 1)) *
-                       static_cast<double>(std::max<std::int64_t>(devices, 1));
+                       static_cast<double>(batch_devices());
   return {count < 1e9 ? std::llround(count) : 0, false};
 }
 
 // The length of a sequence, and B, the sequences of a batch.
-std::int64_t* LogFacts::shape_fact(const Number& number) {
+LogFacts::Fact LogFacts::shape_fact(const Number& number) const {
   const KeyWords& key = number.key;
   const std::string_view last = key.last();
   const bool set = number.pair.separated;
-  if (set && key.count == 1 && number.pair.key == "B") return &batch;
-  if (set && key.count == 1 && number.pair.key == "T") return &seq;
-  if (last == "length" && (key.is(1, "sequence") || key.is(1, "seq") || key.is(1, "context"))) return &seq;
-  if ((last == "len" && key.is(1, "seq")) || (last == "t" && key.is(1, "length"))) return &seq;
-  if (set && (last == "seqlen" || (last == "size" && (key.is(1, "block") || key.is(1, "ctx"))))) return &seq;
+  if (set && key.count == 1 && number.pair.key == "B") return &LogFacts::batch;
+  if (set && key.count == 1 && number.pair.key == "T") return &LogFacts::seq;
+  if (last == "length" && (key.is(1, "sequence") || key.is(1, "seq") || key.is(1, "context"))) return &LogFacts::seq;
+  if ((last == "len" && key.is(1, "seq")) || (last == "t" && key.is(1, "length"))) return &LogFacts::seq;
+  // "FlexAttention BLOCK_SIZE: 128"
+  if (last == "size" && key.is(1, "block") &&
+      std::ranges::any_of(std::array{"kernel", "triton", "attention"},
+                          [&](const char* of) { return find_no_case(number.line, of) != std::string_view::npos; }))
+    return nullptr;
+  if (set && (last == "seqlen" || (last == "size" && (key.is(1, "block") || key.is(1, "ctx"))))) return &LogFacts::seq;
   return nullptr;
 }
 
 // The fact that a number called "batch" gives: a count of sequences or, if it is large, of tokens.
-std::int64_t* LogFacts::batch_fact(const Number& number) {
+LogFacts::Fact LogFacts::batch_fact(const Number& number) const {
   const KeyWords& key = number.key;
   const std::string_view last = key.last();
   const std::int64_t count = number.pair.whole;
   constexpr std::int64_t most_sequences = 65536;
   if (last == "size" && key.is(1, "batch")) {
     if (key.is(2, "global") || (key.is(2, "train") && key.is(3, "total")))
-      return count > most_sequences ? &tokens_printed : &global_batch;
+      return count > most_sequences ? &LogFacts::tokens_printed : &LogFacts::global_batch;
     if (key.is(2, "total") || key.is(2, "desired")) {
       const bool whole_batches = batch * seq > 0 && count % (batch * seq) == 0;
-      return key.has("desired") || count >= 4096 || whole_batches ? &tokens_printed : &global_batch;
+      return key.has("desired") || count >= 4096 || whole_batches ? &LogFacts::tokens_printed : &LogFacts::global_batch;
     }
-    if (!key.has("eval") && !key.has("val") && !key.has("test"))
-      return count > most_sequences ? &tokens_printed : &batch;
+    return count > most_sequences ? &LogFacts::tokens_printed : &LogFacts::batch;
   }
-  if ((number.pair.separated && number.pair.total < 0 && one_of(last, {"batch", "bs", "batchsize"})) ||
+  if ((number.pair.separated && number.pair.total < 0 && one_of(last, {"batch", "bs", "batchsize"}) &&
+       !key.has("per")) ||
       (last == "b" && key.is(1, "size")))
-    return count > most_sequences ? &tokens_printed : &batch;
+    return count > most_sequences ? &LogFacts::tokens_printed : &LogFacts::batch;
   if ((last == "steps" && (key.is(1, "accumulation") || key.is(1, "accum"))) ||
       (last == "accum" && key.is(1, "grad")) || (last == "accumulation" && key.is(1, "gradient")))
-    return &grad_accum;
+    return &LogFacts::grad_accum;
   return nullptr;
 }
 
 // Tokens of a step, devices, and how the data is cut into batches.
-std::int64_t* LogFacts::data_fact(const Number& number) {
+LogFacts::Fact LogFacts::data_fact(const Number& number) const {
   const KeyWords& key = number.key;
   const std::string_view last = key.last();
   const bool set = number.pair.separated;
   if (key.has("per") && key.has("tokens") && (key.has("iteration") || key.has("step") || key.has("batch")) &&
       (set || key.is(0, "step") || key.is(0, "batch")))
-    return &tokens_printed;
-  if (last == "size" && (key.is(1, "world") || (set && key.is(1, "parallel") && key.is(2, "data")))) return &devices;
-  if (set && (last == "world" || (last == "processes" && key.is(1, "num")))) return &devices;
+    return &LogFacts::tokens_printed;
+  if (last == "size" && (key.is(1, "world") || (set && key.is(1, "parallel") && key.is(2, "data"))))
+    return &LogFacts::devices;
+  if (set && (last == "world" || (last == "processes" && key.is(1, "num")))) return &LogFacts::devices;
   if (last == "node" && key.is(1, "per") && key.count > 2 &&
       one_of(key.words[2], {"nproc", "gpus", "processes", "procs", "ranks"}))
-    return &per_node_;
+    return &LogFacts::per_node_;
   if ((last == "loaded" && number.behind.starts_with(" tokens")) || (last == "len" && key.is(1, "loaded")))
-    return &tokens_loaded;
+    return &LogFacts::tokens_loaded;
   // "338025//2048": the script's divisor
   if (number.before.find("//") != std::string_view::npos && tokens_loaded > 0 && number.pair.whole > 0)
-    return &tokens_printed;
-  if (number.behind.starts_with(" batches") && contains_word(number.line, "epoch")) return &batches_per_epoch;
+    return &LogFacts::tokens_printed;
+  if (number.behind.starts_with(" batches") && contains_word(number.line, "epoch")) return &LogFacts::batches_per_epoch;
   return nullptr;
 }
 
@@ -470,6 +537,10 @@ bool LogFacts::add_devices(std::int64_t count) {
 bool LogFacts::read_params(const Number& number) {
   const Pair& pair = number.pair;
   if (number.key.has("decayed") || contains_word(number.line, "decayed") || !(pair.value > 0)) return false;
+  for (const char* part : {"embedding", "trainable"})
+    if (number.key.is(1, part) && number.key.is(2, "non") != (part[0] == 'e')) return false;
+  for (const char* part : {"lora", "adapter", "frozen"})
+    if (number.key.has(part)) return false;
   const std::string_view last = number.key.last();
   const bool named_before =
       last.starts_with("param") ||
@@ -489,8 +560,7 @@ bool LogFacts::read_params(const Number& number) {
   if (number.behind.starts_with(" of ") && PairScanner(number.behind).number_at(4, all) && all.value > count)
     count = all.value;
   count = std::max(count, static_cast<double>(pair.total));
-  params = static_cast<std::int64_t>(std::llround(count));
-  return true;
+  return set(&LogFacts::params, static_cast<std::int64_t>(std::llround(count)), number);
 }
 
 LogFacts::Tokens LogFacts::tokens_per_step() const {
@@ -498,14 +568,14 @@ LogFacts::Tokens LogFacts::tokens_per_step() const {
   if (tokens_printed > 0) return {tokens_printed, true, "printed in the log"};
   if (global_batch > 0 && seq > 0 && global_batch < largest_fact / 1000 && seq < largest_fact / 1000)
     return {global_batch * seq, true, n(global_batch) + " sequences x " + n(seq) + " tokens"};
-  if (batch > 0 && seq > 0 &&
+  const std::int64_t each = batch_devices();
+  if (batch > 0 && seq > 0 && each > 0 &&
       static_cast<double>(batch) * static_cast<double>(seq) *
-              static_cast<double>(std::max<std::int64_t>(grad_accum, 1)) *
-              static_cast<double>(std::max<std::int64_t>(devices, 1)) <
+              static_cast<double>(std::max<std::int64_t>(grad_accum, 1)) * static_cast<double>(each) <
           largest_tokens_per_step) {
     Tokens tokens{batch * seq, false, "B " + n(batch) + " x T " + n(seq)};
     if (grad_accum > 1) tokens.count *= grad_accum, tokens.how += " x " + n(grad_accum) + " accumulated batches";
-    if (devices > 1) tokens.count *= devices, tokens.how += " x " + n(devices) + " devices";
+    if (each > 1) tokens.count *= each, tokens.how += " x " + n(each) + " devices";
     return tokens;
   }
   // N batches of the loaded tokens: the roundest number of tokens per batch that gives N.

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "storage/json_values.h"
 #include "storage/records.h"
@@ -69,6 +71,7 @@ struct LogFacts {
 
  private:
   struct Number;
+  using Fact = std::int64_t LogFacts::*;
   template <class Use>
   static void for_numbers(std::string_view line, const Use& use);
   bool read_hardware(std::string_view line);
@@ -77,9 +80,13 @@ struct LogFacts {
   bool read_numbers(std::string_view line);
   bool read_params(const Number& number);
   // The fact that a number gives; null if it gives none of these.
-  std::int64_t* shape_fact(const Number& number);
-  std::int64_t* batch_fact(const Number& number);
-  std::int64_t* data_fact(const Number& number);
+  Fact shape_fact(const Number& number) const;
+  Fact batch_fact(const Number& number) const;
+  Fact data_fact(const Number& number) const;
+  bool set(Fact fact, std::int64_t value, const Number& number);
+  // Devices that each take a batch of this size; 0 if unknown.
+  std::int64_t batch_devices() const;
+  bool is_in_section_of_others(std::string_view line);
   bool read_devices(const Number& number);
   bool name_devices(std::int64_t count);  // false if it is none
   bool read_part_of_one(std::string_view line);
@@ -88,6 +95,9 @@ struct LogFacts {
   std::int64_t per_node_ = 0;   // as `torchrun --nproc_per_node=8` has it
   std::string part_name_;       // of a count of micro-batches that was printed for one device
   std::int64_t part_of_one_ = 0;
+  bool batch_is_of_one_ = false;                      // "batch size: 16 (per gpu)"
+  std::vector<std::pair<Fact, int>> other_words_;     // in the name that gave a fact, other than those that name it
+  std::optional<std::size_t> indent_of_others_ = {};  // of "eval:", whose deeper lines aren't about training
 };
 
 // Facts from the words around the steps, about the run that follows or continues.
