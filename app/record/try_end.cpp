@@ -90,6 +90,11 @@ std::optional<TryAnswer> TrySeriesRunner::end(std::int64_t rounds) {
       if (held_out_->verdict == TryVerdict::worse && answer.verdict == TryVerdict::kept) {
         answer.verdict = TryVerdict::guard;
         answer.reason += "; by the held-out command the last state is worse";
+      } else if (const Interval& held = held_out_->ci95;
+                 answer.verdict == TryVerdict::kept && held_out_->verdict != TryVerdict::kept && held.known() &&
+                 (plan_.figure.lower_is_better ? -held.low : held.high) < std::abs(answer.difference) / 2) {
+        answer.verdict = TryVerdict::cannot_tell;
+        answer.reason += "; the held-out command sees less than half of the gain";
       }
     }
   }

@@ -172,6 +172,29 @@ class Cases(TriedCheckout):
         self.assertTrue(0.009 < end["holdout"]["difference"] < 0.011, end)
         self.assertLess(end["difference"], 0)
 
+    def test_an_end_asks_that_held_out_data_see_the_gain(self):
+        hold = ("python3 -c \"import os, random; r = random.Random(os.environ['STEPLADDER_RUN']); "
+                "print('val_bpb:', 1.2 + r.gauss(0, 0.0001))\"")
+        self.begin("--metric", "val_bpb", "--runs", "4", "--holdout", hold)
+        self.change("GAIN = 0.0", "GAIN = 0.01")
+        self.json("-m", "better on what is seen")
+        end = self.json("end", "--runs", "3", expect=CANNOT_TELL)
+        self.assertIn("less than half of the gain", end["reason"])
+
+    def test_the_best_of_more_values_is_no_gain(self):
+        text = TRAIN + "for _ in range(EVALS): print('val_loss:', 3 + noise.gauss(0, 0.01))\n"
+        self.begin("--metric", "min(val_loss)", "--runs", "5", text="EVALS = 5\n" + text)
+        self.change("EVALS = 5", "EVALS = 200")
+        answer = self.json("-m", "evaluates more often", expect=CANNOT_TELL)
+        self.assertIn("of 200 values, and the kept state's of 5", answer["reason"])
+
+    def test_a_guard_that_is_gone_was_not_measured(self):
+        self.begin("--metric", "val_bpb", "--runs", "4", "--also", "memory_mb=2%")
+        self.change("MEMORY = 100", "MEMORY = 0")
+        self.change("GAIN = 0.0", "GAIN = 0.01")
+        answer = self.json("-m", "no memory at all", expect=GUARD)
+        self.assertIn("nobody measured it", answer["reason"])
+
     def test_commit(self):
         self.begin("--metric", "val_bpb", "--runs", "4")
         self.git("config", "user.name", "Tester")
