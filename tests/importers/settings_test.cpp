@@ -167,6 +167,17 @@ TEST(Facts, ParametersAreThoseOfTheWholeModel) {
     EXPECT_EQ(run_with_heading(heading).params, 124439808) << heading;
 }
 
+TEST(Facts, HardwareIsWhatASettingNames) {
+  for (const char* name : {"AMD Radeon RX 7900 XTX", "Intel Arc B580", "TPU v5 lite", "NVIDIA A100-SXM4-80GB"})
+    for (const char* key : {"gpu: ", "device_name = ", "accelerator: ", "GPU model: ", "device kind: "})
+      EXPECT_EQ(run_with_heading(std::string(key) + name).hardware, name) << key;
+  EXPECT_EQ(run_with_heading("device: Intel Gaudi 2").hardware, "Intel Gaudi 2");
+  EXPECT_EQ(run_with_heading("instance type: p4d.24xlarge").hardware, "p4d.24xlarge");
+  for (const char* heading : {"gpu: 0", "device: cuda:0", "gpu: cuda:0", "gpu: True", "accelerator: gpu", "gpu: 45%",
+                              "device: mps", "gpu memory: 40 GB", "device: xla:0", "model: gpt2", "device: npu1"})
+    EXPECT_EQ(run_with_heading(heading).hardware, "") << heading;
+}
+
 TEST(Facts, HardwareThatIsComparedWithIsNotTheRuns) {
   EXPECT_EQ(run_with_heading("MFU is relative to A100 312 TFLOPS\ndevice cuda").hardware, "");
   EXPECT_EQ(run_with_heading("Comparing with the A100 result of 1.2 s; this machine: Apple M2 Max").hardware, "");

@@ -137,6 +137,25 @@ std::string hardware_named_in(std::string_view line) {
   return named;
 }
 
+// "AMD Radeon RX 7900 XTX" of "gpu: AMD Radeon RX 7900 XTX", "TPU v4" of "device_kind: TPU v4": a name that a setting
+// gives, whether anybody knows it or not. Empty for "cuda:0", "8" and the like.
+std::string_view hardware_set_in(std::string_view line) {
+  const std::size_t end = line.find_first_of(":=");
+  if (end == std::string_view::npos) return {};
+  const KeyWords key(line.substr(0, end));
+  const bool is_device_setting = key.is(0, "device");
+  const bool is_named = one_of(key.last(), {"gpu", "accelerator"}) ||
+                        (one_of(key.last(), {"name", "kind", "type", "model"}) &&
+                         (key.count == 2 && one_of(key.words[1], {"gpu", "device", "accelerator", "instance"})));
+  if (!is_device_setting && !is_named) return {};
+  const std::string_view value = trimmed(line.substr(end + 1), " '\"|,");
+  const std::string_view first = value.substr(0, value.find_first_of(" :"));
+  const bool is_name = value.size() >= 3 && value.size() < 48 && std::isalpha(static_cast<unsigned char>(value[0])) &&
+                       value.find_first_of(":=%,;()") == std::string_view::npos &&
+                       std::ranges::any_of(value, is_digit) && (!is_device_setting || first != value);
+  return is_name && !one_of(first, {"cuda", "gpu", "rank", "step", "epoch"}) ? value : std::string_view();
+}
+
 // N of "8x H100", "8 x NVIDIA A100", "8X A100"; 0 if the line has no such count.
 std::int64_t cards_in(std::string_view line) {
   for (std::size_t at = line.find_first_of("xX"); at != std::string_view::npos; at = line.find_first_of("xX", at + 1)) {
@@ -293,6 +312,7 @@ bool LogFacts::read_configuration(std::string_view line) {
 
 bool LogFacts::read_hardware(std::string_view line) {
   std::string named = hardware_named_in(line);
+  if (named.empty()) named = hardware_set_in(line);
   if (named.empty()) return false;
   const bool is_first = hardware.empty();
   if (is_first) hardware = std::move(named);
