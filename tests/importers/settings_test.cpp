@@ -148,6 +148,9 @@ TEST(Facts, OfEvaluationKernelsAndTeachersAreNotTheTrainings) {
         "batch_size: 16\nseq_len: 1024\ntokens_per_batch: 16384",
         "data.batch_size=16\neval.batch_size=128\ndata.seq_len=1024\neval.seq_len=512",
         "data:\n  train:\n    batch_size: 16\n    seq_len: 1024\n  val:\n    batch_size: 128\n    seq_len: 512",
+        "tokens per step: 16384\ntokens per step per gpu: 2048",
+        "Config(tokens=TokensArgs(sequence_length=1024, micro_batch_size=2, batch_accumulation_per_replica=4), "
+        "parallelism=ParallelismArgs(dp=2, pp=1, tp=1))",
         "batch_size: 4 (per gpu)\nn_gpus: 4\nblock_size: 1024",
         "batch size 2 per device, 4 devices, grad accum 2, sequence length 1,024"})
     EXPECT_EQ(run_with_heading(heading).tokens_per_step, 16384) << heading;

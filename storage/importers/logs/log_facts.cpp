@@ -518,7 +518,8 @@ LogFacts::Fact LogFacts::batch_fact(const Number& number) const {
       (last == "b" && key.is(1, "size")))
     return count > most_sequences ? &LogFacts::tokens_printed : &LogFacts::batch;
   if ((last == "steps" && (key.is(1, "accumulation") || key.is(1, "accum"))) ||
-      (last == "accum" && key.is(1, "grad")) || (last == "accumulation" && key.is(1, "gradient")))
+      (last == "replica" && key.is(1, "per") && key.is(2, "accumulation")) || (last == "accum" && key.is(1, "grad")) ||
+      (last == "accumulation" && key.is(1, "gradient")))
     return &LogFacts::grad_accum;
   return nullptr;
 }
@@ -529,9 +530,10 @@ LogFacts::Fact LogFacts::data_fact(const Number& number) const {
   const std::string_view last = key.last();
   const bool set = number.pair.separated;
   if (key.has("per") && key.has("tokens") && (key.has("iteration") || key.has("step") || key.has("batch")) &&
-      (set || key.is(0, "step") || key.is(0, "batch")))
+      !is_device_word(last) && last != "replica" && (set || key.is(0, "step") || key.is(0, "batch")))
     return &LogFacts::tokens_printed;
-  if (last == "size" && (key.is(1, "world") || (set && key.is(1, "parallel") && key.is(2, "data"))))
+  if ((last == "size" && (key.is(1, "world") || (set && key.is(1, "parallel") && key.is(2, "data")))) ||
+      (set && last == "dp"))
     return &LogFacts::devices;
   if (set && (last == "world" || (last == "processes" && key.is(1, "num")))) return &LogFacts::devices;
   if (last == "node" && key.is(1, "per") && key.count > 2 &&
