@@ -208,11 +208,20 @@ std::optional<Flag> doubt_devices(const Subject& base, const Subject& subject) {
 std::optional<Flag> doubt_model(const Run& base, const Run& run) {
   constexpr double most_alike = 0.75;
   if (base.source != "import" || run.source != "import") return std::nullopt;
-  const auto differ = [](std::int64_t a, std::int64_t b) {
+  const auto differ = [](auto a, auto b) {
     return std::min(a, b) > 0 && static_cast<double>(std::min(a, b)) < most_alike * static_cast<double>(std::max(a, b));
   };
-  if (!differ(base.params, run.params) || differ(recipe_facts(base).vocab, recipe_facts(run).vocab))
-    return std::nullopt;
+  const auto size = [](const RecipeFacts& of) {
+    return static_cast<double>(of.layers) * static_cast<double>(of.d_model) * static_cast<double>(of.d_model);
+  };
+  const RecipeFacts a = recipe_facts(base), b = recipe_facts(run);
+  if (std::min(base.params, run.params) <= 0 && differ(size(a), size(b)))
+    return Flag{.id = FlagId::other_machine,
+                .why = fmt::format("The models differ, so the factor is also the model's: {} layers of width {} and {} "
+                                   "of width {}.",
+                                   a.layers, a.d_model, b.layers, b.d_model),
+                .doubts = true};
+  if (!differ(base.params, run.params) || differ(a.vocab, b.vocab)) return std::nullopt;
   return Flag{.id = FlagId::other_machine,
               .why = fmt::format("The models differ, so the factor is also the model's: {} and {} parameters.",
                                  compact(static_cast<double>(base.params)), compact(static_cast<double>(run.params))),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "storage/name_pattern.h"
+
 namespace stepladder {
 namespace {
 
@@ -30,11 +32,14 @@ std::string_view last_part(std::string_view name) {
   return name.substr(name.find_last_of("./") + 1);
 }
 
-// The value of the first of `names` in the object, with or without a path in front ("model.n_layer").
+// The value of the first of `names` in the object, with or without a path in front ("model.n_layer") or quotes around
+// the number.
 std::int64_t count_of(const SortedJson& object, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
     for (const auto& [key, value] : object.items()) {
-      if (last_part(key) == name && value.is_number_integer()) return std::max<std::int64_t>(integer_in(value), 0);
+      if (last_part(key) != name) continue;
+      const SortedJson number = value.is_string() ? SortedJson::parse(value.get<std::string>(), nullptr, false) : value;
+      if (number.is_number_integer()) return std::max<std::int64_t>(integer_in(number), 0);
     }
   }
   return 0;
@@ -47,17 +52,19 @@ std::string named_values(const SortedJson& object, std::initializer_list<std::st
     for (const auto& [key, value] : object.items())
       if (last_part(key) == name && (value.is_number() || value.is_string()))
         text += (text.empty() ? "" : ", ") + std::string(name) + " " +
-                (value.is_string() ? value.get<std::string>() : value.dump());
+                (value.is_string() ? data_name(value.get<std::string>()) : value.dump());
   return text;
 }
 
-// The data's name in a foreign recipe; of a path its last part, since the rest is the machine's.
+// The data's name in a foreign recipe.
 std::optional<std::string> dataset_of(const SortedJson& object) {
-  std::string text = named_values(
-      object, {"dataset", "dataset_name", "data_dir", "data_path", "train_data", "train_file", "input_bin"});
-  while (text.ends_with('/')) text.pop_back();
-  if (text.empty()) return std::nullopt;
-  return std::string(last_part(text.substr(text.find(' ') + 1)));
+  for (const std::string_view name :
+       {"dataset", "dataset_name", "dataset_path", "data_dir", "data_path", "train_data", "train_dataset", "train_file",
+        "train_files", "train_path", "train_bin", "input_bin"})
+    for (const auto& [key, value] : object.items())
+      if (last_part(key) == name && value.is_string() && !value.get<std::string>().empty())
+        return data_name(value.get<std::string>());
+  return std::nullopt;
 }
 
 std::optional<std::string> text_of(const SortedJson& object, const char* key) {
@@ -68,6 +75,15 @@ std::optional<std::string> text_of(const SortedJson& object, const char* key) {
 
 }  // namespace
 
+std::string data_name(std::string_view path) {
+  while (path.ends_with('/') || path.ends_with('\\')) path.remove_suffix(1);
+  std::size_t at = path.find_last_of("/\\");
+  const std::string last = lower_case(path.substr(at + 1));
+  if (at > 0 && at != path.npos && (last.starts_with("train") || last.starts_with("val")))
+    at = path.find_last_of("/\\", at - 1);
+  return std::string(path.substr(at + 1));
+}
+
 RecipeFacts recipe_facts(const Run& run) {
   RecipeFacts facts;
   const SortedJson recipe = object_of(run.recipe);
@@ -75,8 +91,11 @@ RecipeFacts recipe_facts(const Run& run) {
   if (!facts.data) facts.data = dataset_of(recipe);
   const auto overfit = recipe.find("overfit");
   facts.overfits = overfit != recipe.end() && overfit->is_boolean() && overfit->get<bool>();
-  facts.evaluation = named_values(recipe, {"eval_iters", "eval_batches", "eval_tokens", "val_tokens", "val_batches",
-                                           "val_max_steps", "limit_val_batches"});
+  facts.evaluation =
+      named_values(recipe, {"eval_iters", "eval_batches", "eval_tokens", "val_tokens", "val_batches", "val_max_steps",
+                            "limit_val_batches", "eval_data", "eval_dataset", "val_data", "val_dataset", "val_file",
+                            "val_files", "val_bin", "input_val_bin", "eval_file", "eval_path", "val_path"});
+  facts.tokenizer = data_name(text_of(recipe, "tokenizer").value_or(""));
   facts.schedule = named_values(recipe, {"max_iters", "lr_decay_iters", "max_steps", "num_iterations", "train_iters",
                                          "total_steps", "num_train_steps", "num_train_epochs", "max_epochs", "epochs"});
   facts.vocab = count_of(recipe, {"vocab", "vocab_size"});

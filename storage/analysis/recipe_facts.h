@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "storage/records.h"
 
@@ -13,7 +14,8 @@ namespace stepladder {
 struct RecipeFacts {
   std::optional<std::string> data;  // nullopt: unknown; empty: the synthetic source
   bool overfits = false;            // on one batch
-  std::string evaluation;           // how much of the validation data: "eval_iters 200"; empty: unknown
+  std::string tokenizer;            // the last part of its name; empty: unknown
+  std::string evaluation;           // which validation data, and how much: "eval_iters 200"; empty: unknown
   std::string schedule;             // how long the learning rate's schedule is: "max_iters 400"; empty: unknown
   std::int64_t vocab = 0;           // 0: unknown, as for all that follow
   std::int64_t layers = 0;
@@ -42,6 +44,9 @@ struct RecipeFacts {
 // as nanoGPT and Hugging Face spell it, at any depth that an importer has flattened: `model.n_layer`). A value that
 // isn't JSON, or has another type, is unknown.
 RecipeFacts recipe_facts(const Run& run);
+
+// What names the data: the path's last part, since the rest is the machine's; of "fineweb/train_*.bin" the folder too.
+std::string data_name(std::string_view path);
 
 // Every value of Run::recipe by its name, as text; empty if the recipe isn't a JSON object.
 std::map<std::string, std::string> recipe_values(const Run& run);

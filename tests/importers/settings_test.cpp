@@ -35,6 +35,10 @@ TEST(Settings, AreReadInAnySpelling) {
   EXPECT_EQ(settings_of("| learning rate (LR)    | 0.0006 |"), "learning rate=0.0006");
   EXPECT_EQ(settings_of("| LR scheduler          | cosine |"), "LR scheduler=cosine");
   EXPECT_EQ(settings_of("| Baseline              | eager  |"), "");
+  // Of a path that names the data, what is the data's own.
+  EXPECT_EQ(settings_of("data_path = '/home/a/data/owt/'"), "data_path=owt");
+  EXPECT_EQ(settings_of("--train_files fineweb/train_*.bin --val_files=/mnt/fineweb/val.bin"),
+            "train_files=fineweb/train_*.bin, val_files=fineweb/val.bin");
 }
 
 TEST(Settings, OtherLinesHaveNone) {
@@ -49,7 +53,6 @@ TEST(Settings, OtherLinesHaveNone) {
                                       "B = 4 ; T = 1024",
                                       "device: cuda:0",
                                       "started: 2026-11-27 10:00",
-                                      "data_path: /data/x",
                                       "out_dir = runs/a",
                                       "best val: 3.2",
                                       "model = GPT(GPTConfig(vocab_size=50304))",

@@ -191,6 +191,7 @@ bool learn_the_same(const Run& base, const Run& run) {
   const RecipeFacts b = recipe_facts(run);
   if (a.data && b.data && *a.data != *b.data) return false;
   if (a.vocab > 0 && b.vocab > 0 && a.vocab != b.vocab) return false;
+  if (!a.tokenizer.empty() && !b.tokenizer.empty() && a.tokenizer != b.tokenizer) return false;
   if (a.seq > 0 && b.seq > 0 && a.seq != b.seq) return false;
   return a.overfits == b.overfits;
 }

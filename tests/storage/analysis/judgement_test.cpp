@@ -204,6 +204,16 @@ TEST_F(Rungs, AFactorBetweenImportedModelsOfOtherSizesIsDoubtful) {
   };
   EXPECT_FALSE(is_flagged(trust(110'000'000)));
   EXPECT_FALSE(is_flagged(trust(85'000'000, R"({"vocab_size":4096})"))) << "the vocabulary is what changed";
+  runs_[0].recipe = R"({"n_layer":12, "n_embd":768})";
+  const auto shaped = [&](const char* recipe) {
+    runs_[0].params = runs_[1].params = 0;
+    runs_[1].recipe = recipe;
+    return is_flagged(judge_rungs(measured_, {})[1]);
+  };
+  EXPECT_TRUE(shaped(R"({"n_layer":6, "n_embd":768})"));
+  EXPECT_TRUE(shaped(R"({"num_layers":12, "hidden_size":512})"));
+  EXPECT_FALSE(shaped(R"({"n_layer":12, "n_embd":768})"));
+  EXPECT_FALSE(shaped(R"({"n_layer":12})"));
   EXPECT_FALSE(is_flagged(trust(0)));
 }
 

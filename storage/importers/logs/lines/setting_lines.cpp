@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "storage/analysis/recipe_facts.h"
 #include "storage/importers/logs/units.h"
 #include "storage/importers/text.h"
 #include "storage/number_text.h"
@@ -68,6 +69,18 @@ bool names_no_setting(std::string_view name, bool is_number) {
          name == "device" || name == "rank" || name.ends_with("local_rank") || name.ends_with("node_rank");
 }
 
+// Names of training and validation data, and of the tokenizer. Their paths are settings: the data may differ.
+bool names_data(std::string_view name) {
+  const std::vector<std::string> words = words_of(name);
+  const auto has = [&](std::initializer_list<std::string_view> list) {
+    return std::ranges::any_of(words,
+                               [&](const std::string& word) { return std::ranges::find(list, word) != list.end(); });
+  };
+  return words.back() == "dataset" || words.back() == "tokenizer" || words.back() == "data" ||
+         (has({"data", "dataset", "train", "val", "valid", "eval", "input"}) &&
+          has({"path", "dir", "file", "files", "bin"}) && !has({"out", "output", "log", "cache", "save"}));
+}
+
 bool is_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   return parse_number<double>(text).has_value();
@@ -106,9 +119,13 @@ bool add(std::string_view name, std::string_view value, const std::string& withi
   value = unquoted(value, was_quoted);
   if (!is_name(name, may_be_words) || is_failed_measurement(value)) return false;
   if (!was_quoted && !is_constant(value) && !is_choice(value) && !is_path(value) && !is_moment(value)) return false;
-  if (value.empty() || value.size() > longest_value || names_no_setting(name, is_number(value)) || is_path(value) ||
-      is_moment(value) || settings.size() >= most_settings)
+  if (value.empty() || value.size() > longest_value || is_moment(value) || settings.size() >= most_settings)
     return true;
+  if (names_data(name) && is_path(value)) {
+    settings.push_back({within + std::string(name), data_name(value), true});
+    return true;
+  }
+  if (names_no_setting(name, is_number(value)) || is_path(value)) return true;
   settings.push_back({within + std::string(name), std::string(value), was_quoted || !is_constant(value)});
   return true;
 }

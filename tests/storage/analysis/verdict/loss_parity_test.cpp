@@ -273,6 +273,17 @@ TEST(LossParity, losses_that_may_be_of_another_kind_prove_nothing) {
   EXPECT_EQ(parity(a, plain, b, plain).verdict, LossVerdict::not_comparable);
   a.recipe = R"({"data_dir":"/here/owt/"})", b.recipe = R"({"data_dir":"/there/owt"})";
   EXPECT_EQ(parity(a, plain, b, plain).verdict, LossVerdict::same) << "one set of data on two disks";
+  for (const auto& [one, other] :
+       {std::pair(R"({"train_files":"fineweb/train_*.bin"})", R"({"train_files":"tiny/train_*.bin"})"),
+        std::pair(R"({"tokenizer":"gpt2"})", R"({"tokenizer":"llama"})"),
+        std::pair(R"({"vocab_size":"50257"})", R"({"vocab_size":"32000"})")}) {
+    a.recipe = one, b.recipe = other;
+    EXPECT_EQ(parity(a, plain, b, plain).verdict, LossVerdict::not_comparable) << one;
+  }
+  a.recipe = R"({"eval_dataset":"c4_val"})", b.recipe = R"({"eval_dataset":"ptb"})";
+  EXPECT_EQ(doubt(plain), "the validations differ: eval_dataset c4_val and eval_dataset ptb");
+  a.recipe = R"({"val_files":"/a/fineweb/val.bin"})", b.recipe = R"({"val_files":"/b/fineweb/val.bin"})";
+  EXPECT_EQ(parity(a, plain, b, plain).verdict, LossVerdict::same);
 }
 
 TEST(LossParity, a_metric_that_is_a_loss_is_asked_the_same) {
