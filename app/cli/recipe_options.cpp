@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "app/exit_status.h"
 #include "app/launch/recipe_fields.h"
 
 namespace stepladder {
@@ -54,7 +55,17 @@ Recipe RecipeOptions::recipe() const {
 
 Recipe RecipeOptions::over(Recipe recipe) const {
   if (!model_.empty()) apply_preset(recipe, model_);
-  for (const auto& [name, value] : given_) set_value(recipe, name, value);
+  for (const auto& [name, value] : given_) {
+    try {
+      set_value(recipe, name, value);
+    } catch (const RecipeError& error) {
+      if (value.find(',') == std::string::npos || name == "data") throw;
+      throw UsageError(error.what(), {.code = "invalid-value",
+                                      .argument = option_of(name),
+                                      .value = value,
+                                      .hint = "`stepladder sweep --over " + name + "=" + value + "` trains each"});
+    }
+  }
   validate(recipe);
   return recipe;
 }

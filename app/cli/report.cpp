@@ -204,6 +204,14 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
           {"skipped", left_out}, {"runs", all},         {"binned_runs", ladder.binned_runs}};
 }
 
+std::string doubt_notes(const RungJudgement& rung, const std::string& who) {
+  std::string notes;
+  for (const Flag& flag : rung.flags)
+    if (flag.trust() != Trust::trusted)
+      notes += who + ", " + std::string(to_string(flag.id)) + ": " + flag_text(flag) + "\n";
+  return notes;
+}
+
 std::string ladder_table(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
                          const RunContext& context) {
   const bool seeded =
@@ -238,9 +246,7 @@ std::string ladder_table(const Ladder& ladder, const std::vector<LoadedRun>& run
     if (rung.count.disturbed + rung.count.copies > 0) notes += run.stage + ": " + count_text(rung.count) + "\n";
     if (const std::string needed = needed_text(rung); !needed.empty())
       notes += run.stage + ", inconclusive: " + needed + "\n";
-    for (const Flag& flag : rung.flags)
-      if (flag.trust() != Trust::trusted)
-        notes += run.stage + ", " + std::string(to_string(flag.id)) + ": " + flag_text(flag) + "\n";
+    notes += doubt_notes(rung, run.stage);
     for (const Run* repeat : rung.runs)
       if (repeat->status != RunStatus::finished) notes += repeat->name + ": " + status_text(*repeat, context) + "\n";
   }

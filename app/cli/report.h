@@ -35,6 +35,9 @@ std::string doctor_text(const DeviceReport& report, const std::filesystem::path&
 // The reason for a flag, and the command or option that remedies it.
 std::string flag_text(const Flag& flag);
 
+// A line for each reason to doubt the rung: `who`, the flag's id and its reason.
+std::string doubt_notes(const RungJudgement& rung, const std::string& who);
+
 // "10 of 13 runs impossible, 1 doubtful: stepladder check" and a line end; empty if all are trusted.
 std::string trust_line(std::span<const Trust> runs);
 

@@ -107,21 +107,29 @@ void add_figure(std::vector<std::string>& row, const SweptRung& rung, const Swee
   row.push_back(figure.low < figure.high ? kind.text(figure.low) + " - " + kind.text(figure.high) : "-");
 }
 
-// The results of a table: the losses at the end, the throughput, and the time to the target if there is one.
-std::string sweep_table(const std::vector<LoadedRun>& runs, const SweepResults& results) {
+// The results of a table: the losses at the end, the throughput, the time to the target if there is one, and the trust
+// in each rung if one is doubted.
+std::string sweep_table(const std::vector<LoadedRun>& runs, const SweepResults& results,
+                        const HardwareTable& hardware) {
   using enum SweepResult;
   std::vector<std::vector<std::string>> rows = {results.names};
   rows.front().insert(rows.front().end(), {"runs", "loss", "range", "val loss", "range", "tokens/s", "range"});
   const bool has_target = results.has(target_seconds);
   if (has_target) rows.front().insert(rows.front().end(), {"s to target", "range"});
-  for (const SweptRung& rung : results.rungs) {
+  const std::vector<RungJudgement> judged = judge_rungs(measured(runs), hardware);
+  const bool has_doubts = !std::ranges::all_of(judged, &RungJudgement::is_trusted);
+  if (has_doubts) rows.front().push_back("trust");
+  std::string notes;
+  for (std::size_t i = 0; i < results.rungs.size(); ++i) {
+    const SweptRung& rung = results.rungs[i];
     std::vector<std::string>& row = rows.emplace_back();
     for (const Json& value : rung.values) row.push_back(value_text(value));
     row.push_back(std::to_string(rung.finished));
     for (const SweepResult result : {loss_last, val_loss_last, tokens_per_s}) add_figure(row, rung, kind_of(result));
     if (has_target) add_figure(row, rung, kind_of(target_seconds));
+    if (has_doubts) row.emplace_back(to_string(judged[i].trust));
+    notes += doubt_notes(judged[i], values_text(results, rung, ""));
   }
-  std::string notes;
   for (const LoadedRun& run : runs) {
     if (run.run.status == RunStatus::finished) continue;
     notes += run.run.name + ": " + std::string(to_string(run.run.status)) +
@@ -158,7 +166,7 @@ void print_sweep(RunStore& store, const Ladder& ladder, const std::vector<Loaded
   const SweepResults results = results_of(runs, swept, options.target_loss, context.hardware);
   print_as(
       common, [&] { return sweep_json(ladder_json(ladder, runs, planned, database, context), runs, swept, results); },
-      [&] { return sweep_table(runs, results); });
+      [&] { return sweep_table(runs, results, context.hardware); });
 }
 
 std::vector<std::string> swept_in(const std::vector<Run>& runs) {

@@ -71,6 +71,25 @@ class Sweep(unittest.TestCase):
         self.place.json("ladder", *QUICK, "--stages", "fused-adamw", "--name", "rungs")
         self.assertIn("isn't a sweep", self.place.run("sweep", "--of", "rungs")[2])
 
+    def test_the_table_doubts_what_json_doubts(self):
+        self.place.json("sweep", *QUICK, "--over", "lr=1e-3,3e-3", "--name", "kept", "--steps", 8)
+        with sqlite3.connect(self.place.database) as database:
+            database.execute("UPDATE runs SET sync = 'none', device = 'cuda' WHERE rung = 1")
+        doubted = [rung["trust"] for rung in self.place.json("sweep", "show", "kept")["rungs"]]
+        self.assertEqual(doubted[1], "doubtful")
+        status, out, error = self.place.run("sweep", "show", "kept")
+        self.assertEqual(status, 0, error)
+        lines = out.splitlines()
+        self.assertEqual(lines[0].split()[-1], "trust")
+        self.assertEqual(lines[2].split()[-1], "doubtful")
+        self.assertIn("lr 0.003, no-sync: ", out)
+
+    def test_a_list_for_one_value_and_other_programs_options_lead_to_over(self):
+        self.assertIn("`stepladder sweep --over batch=2,4` trains each", self.refuse("sweep", "--batch", "2,4", "--over", "lr=1,2"))
+        self.assertIn("`stepladder sweep --over lr=1e-3,3e-4` trains each", self.refuse("train", "--lr", "1e-3,3e-4"))
+        self.assertIn("did you mean --over?", self.refuse("sweep", "--vary", "lr=1,2"))
+        self.assertNotIn("--over", self.refuse("import", "--vary", "lr=1,2"))
+
     def test_stages_apply_to_every_run(self):
         sweep = self.place.json("sweep", *QUICK, "--over", "lr=1e-3,3e-3", "--stage", "fused-adamw,weight-tying")
         for run in sweep["runs"]:

@@ -44,6 +44,10 @@ constexpr std::pair<std::string_view, std::string_view> other_words[] = {
     {"plot", "export"},  {"report", "export"},
 };
 
+// Options that other programs have for what one of the command's own does.
+constexpr std::pair<std::string_view, std::string_view> other_options[] = {
+    {"vary", "over"}, {"grid", "over"}, {"param", "over"}, {"params", "over"}, {"sweep", "over"}};
+
 std::vector<std::string> words_of(std::string_view text) {
   std::istringstream in{std::string(text)};
   return {std::istream_iterator<std::string>(in), {}};
@@ -136,7 +140,9 @@ std::string hint_to_owner(const CLI::App& root, const CLI::App& at, const std::s
     for (const CLI::Option* option : app->get_options())
       for (const std::string& name : option->get_lnames()) known.push_back(name);
   const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
-  const std::string meant = bare.size() > 1 ? nearest_name(bare, known) : "";
+  std::string meant = bare.size() > 1 ? nearest_name(bare, known) : "";
+  for (const auto& [other, own] : other_options)
+    if (bare == other && std::ranges::find(known, own) != known.end()) meant = own;
   const std::string owner = bare.size() > 1 ? hint_to_owner(root, at, bare) : help_hint(at);
   const std::string path = command_path(at);
   throw UsageError(
