@@ -44,13 +44,13 @@ void add_ladder_actions(std::vector<Action>& actions, const Ladder& ladder) {
 }  // namespace
 
 std::vector<Action> window_actions(const std::vector<Panel>& panels, const Workspace& workspace) {
-  std::vector<Action> actions;
+  std::vector<Action> actions, beside;
   for (std::size_t i = 0; i < panels.size(); ++i) {
     const ImGuiKeyChord key = i < 9 ? ImGuiMod_Ctrl | static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)) : 0;
     actions.push_back({.title = "Show " + panels[i].title, .command = ShowPanel{panels[i].id}, .key = key});
-    actions.push_back({.title = "Open " + panels[i].title + " side by side",
-                       .command = ShowPanel{panels[i].id, true},
-                       .key = key ? key | ImGuiMod_Shift : 0});
+    beside.push_back({.title = "Open " + panels[i].title + " side by side",
+                      .command = ShowPanel{panels[i].id, true},
+                      .key = key ? key | ImGuiMod_Shift : 0});
   }
   actions.push_back({.title = "Command palette", .command = ShowPalette{}, .key = ImGuiMod_Ctrl | ImGuiKey_K});
   actions.push_back({.title = "Undo" + (workspace.undoable.empty() ? "" : ": " + workspace.undoable),
@@ -120,6 +120,7 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
     actions.push_back({.title = "Pause run", .command = ShowPanel{"live"}, .detail = "no run is training"});
   }
   if (const Ladder* ladder = workspace.shown_ladder()) add_ladder_actions(actions, *ladder);
+  std::ranges::move(beside, std::back_inserter(actions));  // last: without a word typed they would hide the others
   return actions;
 }
 
@@ -244,7 +245,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 16> other_wo
      {"stop", "cancel kill abort end"},
      {"import", "open load add file log csv tensorboard wandb"},
      {"export", "save download share print"},
-     {"history", "runs table list filter"},
+     {"history", "runs table list filter tag pin archive rename sort group columns"},
      {"compare", "graph chart plot diff"},
      {"profile", "trace timeline flame kernels"},
      {"mfu", "flops utilisation roofline peak"},

@@ -141,6 +141,38 @@ TEST_F(HistoryView, TheKeyDeleteSparesHiddenRunsToo) {
   EXPECT_EQ(app_->workspace().find(runs_[2]), nullptr);
 }
 
+TEST_F(HistoryView, AfterTheKeyDeleteTheNextRowIsNextToTheCursor) {
+  open(1600);
+  app_->workspace().selection.runs.clear();
+  for (int i = 0; i < 2; ++i) imgui_.press(*app_, ImGuiKey_DownArrow);
+  const RunId second = *app_->workspace().selection.runs.begin();
+  imgui_.press(*app_, ImGuiKey_DownArrow);
+  const RunId third = *app_->workspace().selection.runs.begin();
+  imgui_.press(*app_, ImGuiKey_UpArrow);
+  ASSERT_EQ(*app_->workspace().selection.runs.begin(), second);
+  imgui_.press(*app_, ImGuiKey_Delete);
+  ASSERT_EQ(in_bin(), 1u);
+  EXPECT_TRUE(app_->workspace().selection.runs.empty());
+  imgui_.press(*app_, ImGuiKey_DownArrow);
+  EXPECT_EQ(app_->workspace().selection.runs, (std::set<RunId>{third})) << "not the first row";
+}
+
+TEST_F(HistoryView, OfRunsThatAreAllInTheBinTheBinIsThere) {
+  open(1600);
+  ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
+  ASSERT_EQ(in_bin(), 3u);
+  ASSERT_TRUE(imgui_.click(*app_, "history.bin"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.restore_all"));
+  EXPECT_EQ(in_bin(), 0u);
+}
+
+TEST_F(HistoryView, TheFiltersCountIsInTheHead) {
+  open(1600);
+  EXPECT_TRUE(shows("history.head.3 runs"));
+  ASSERT_TRUE(imgui_.type(*app_, "history.filter", "beta"));
+  EXPECT_TRUE(shows("history.head.1 of 3 runs match the filter,"));
+}
+
 TEST_F(HistoryView, EscapeClosesAPopupAlsoFromItsField) {
   open(1600);
   for (const auto& [button, field] :

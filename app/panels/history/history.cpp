@@ -2,10 +2,12 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "app/desktop/charts/chart_export.h"
 #include "app/desktop/commands/export_commands.h"
@@ -34,6 +36,7 @@ struct State {
   HistoryTraces traces;
   TagPopup tags;
   BinPopup bin;
+  std::uint64_t bin_read_at = 0;  // the workspace's version, while there are no runs
 };
 
 void draw_export_popup(HistoryTable& table, const Workspace& workspace, Commands& commands) {
@@ -67,15 +70,6 @@ void draw_filter(HistoryRows& list) {
         "Words, and conditions on values of runs and recipes and on metrics: loss_last<3 batch=16 tags~night val/acc > "
         "0.3 max(\"top 1 (%)\") > 60 at(val/loss, 1000) < 4",
         px(420));
-}
-
-void draw_match_count(const HistoryRows& list) {
-  if (list.filter[0] == 0 || !list.filter_problem.empty()) return;
-  flow_for(px(160), 12);
-  ImGui::AlignTextToFramePadding();
-  const float room = std::max(px(60), ImGui::GetContentRegionAvail().x);
-  text_cut(grouped(list.matching) + (list.matching == 1 ? " matches" : " match"), room, palette().quiet,
-           fonts().regular, small_size);
 }
 
 // Chooses what the runs are grouped by: one of the fixed groups, or a value of the recipe that differs between them.
@@ -117,7 +111,6 @@ void draw_bar(State& state, const Workspace& workspace, Commands& commands) {
     if (chip(("Archived (" + std::to_string(archived) + ")").c_str(), list.archived)) list.archived = !list.archived;
     mark("history.archived");
   }
-  draw_match_count(list);
 }
 
 // The figures of metrics that columns and filter need.
@@ -133,7 +126,14 @@ void handle_keys(HistoryTable& table, const Workspace& workspace, Commands& comm
   handle_table_keys(table, workspace, commands);
   const std::vector<const RunEntry*> entries = selection_of(workspace, table.list).listed;
   const bool can_change = workspace.read_only.empty() && !entries.empty();
-  if (ImGui::IsKeyPressed(ImGuiKey_Delete, false) && can_change) delete_runs(entries, commands);
+  if (ImGui::IsKeyPressed(ImGuiKey_Delete, false) && can_change) {
+    for (const HistoryRow& row : table.list.rows) {  // to the row before them: Down then goes to the one after them
+      if (!row.entry) continue;
+      if (std::ranges::find(entries, row.entry) != entries.end()) break;
+      table.cursor = row.entry->run.id;
+    }
+    delete_runs(entries, commands);
+  }
   if (ImGui::IsKeyPressed(ImGuiKey_F2, false) && can_change) {  // of several the current run
     const auto current = std::find_if(entries.begin(), entries.end(), [&](const RunEntry* entry) {
       return entry->run.id == workspace.selection.shown_run;
@@ -206,18 +206,33 @@ std::string baseline_text(HistoryTable& table, const Workspace& workspace) {
   return "  \xE2\x80\x93  factors against " + (chosen ? chosen->run.name : "each ladder's baseline");
 }
 
+// "300 runs", "57 of 300 runs match the filter,"
+std::string count_text(const HistoryRows& list, const Workspace& workspace) {
+  const std::string all = plural(std::ssize(workspace.runs()), "run");
+  if (list.filter[0] == 0 || !list.filter_problem.empty()) return all + examples_text(workspace);
+  return grouped(list.matching) + " of " + all + " match the filter,";
+}
+
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   text_title("History");
   const HistoryRows& list = state.table.list;
   state.table.columns.update(workspace);
-  text_cut(workspace.database.empty() ? "No database yet"
-                                      : plural(std::ssize(workspace.runs()), "run") + examples_text(workspace) +
-                                            " in " + workspace.database + baseline_text(state.table, workspace),
+  text_cut(workspace.database.empty()
+               ? "No database yet"
+               : count_text(list, workspace) + " in " + workspace.database + baseline_text(state.table, workspace),
            ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+  mark("history.head." + count_text(list, workspace));
   if (workspace.runs().empty()) {
     if (!workspace.traces.empty()) {
       spacing(4);
       draw_history_traces(state.traces, height_of(state.traces, workspace), "", workspace, commands);
+    }
+    commands.data.bin = std::exchange(state.bin_read_at, workspace.version) != workspace.version;
+    if (!workspace.bin.empty()) {
+      spacing(4);
+      state.bin.draw(workspace, commands);
+      same_line(10);
+      text_quiet("All runs of this project are in the bin.");
     }
     start_here(workspace, commands, "No runs yet. Every run is listed here.");
     return;
