@@ -106,7 +106,7 @@ class Workspace {
   const RunEntry* shown_live() const;
   std::vector<const RunEntry*> waiting() const;  // queued, in order
 
-  // The runs that Compare and History overlay: the selected ones, else those of the shown ladder.
+  // The runs that Compare overlays: the selected ones, else those of the shown ladder, else the newest with steps.
   std::vector<const RunEntry*> compared() const;
   // The selected one, else the newest that isn't a series of tries; null without one.
   const Ladder* shown_ladder() const;

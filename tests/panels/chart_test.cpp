@@ -63,6 +63,36 @@ TEST_F(DerivedChart, TheScaleFollowsTheCurveThatIsNotContext) {
   EXPECT_LT(view().y.high, 60);
 }
 
+TEST_F(DerivedChart, OfAContextFarAboveTheScaleNoStubsAreDrawn) {
+  PlottedValues context = constant_values(100, 900);
+  context.y[50] = 10;
+  const PlottedValues current = constant_values(100, 20);
+  const ImVec4 grey(0.5f, 0.25f, 0.5f, 1);
+  chart_.id = "context";
+  chart_.from_zero = true;
+  chart_.legend = false;
+  chart_.curves = {plotted(context), plotted(current)};
+  chart_.curves[0].colour = grey;
+  chart_.curves[1].colour = ImVec4(1, 1, 0, 1);
+  const auto corners = [&] {
+    for (int i = 0; i < 2; ++i) {
+      ImGui::NewFrame();
+      ImGui::SetNextWindowSize(ImVec2(800, 600));
+      ImGui::Begin("chart");
+      draw_chart(chart_);
+      ImGui::End();
+      ImGui::Render();
+    }
+    std::ptrdiff_t found = 0;
+    for (const ImDrawList* list : ImGui::GetDrawData()->CmdLists)
+      found += std::ranges::count(list->VtxBuffer, u32(grey), &ImDrawVert::col);
+    return found;
+  };
+  EXPECT_GT(corners(), 0);
+  chart_.curves[0].is_context = true;
+  EXPECT_EQ(corners(), 0);
+}
+
 TEST_F(DerivedChart, ASpikeIsStillLeftOut) {
   PlottedValues values = constant_values(1000, 20);
   values.y[500] = 900;

@@ -417,6 +417,15 @@ TEST_F(SixRuns, TheReadOutCoversNoCurveOfItsChart) {
   }
 }
 
+TEST_F(SixRuns, TheReadOutIsNoHigherThanALowChart) {
+  open();
+  ImGui::GetIO().DisplaySize = ImVec2(1280, 720);
+  ASSERT_TRUE(imgui_.click(*app_, "chart.loss"));
+  ASSERT_TRUE(shows("chart.loss.read_out"));
+  const auto box = ui_test_anchors::find("chart.loss.read_out"), plot = ui_test_anchors::find("chart.loss");
+  EXPECT_LT(box->y1 - box->y0, std::max(120.0f, plot->y1 - plot->y0));
+}
+
 TEST_F(SixRuns, NoControlIsAloneOnALineInASmallWindow) {
   open();
   ImGui::GetIO().DisplaySize = ImVec2(1280, 720);
@@ -691,6 +700,24 @@ std::size_t corners_of(const ImVec4& colour) {
   for (const ImDrawList* list : ImGui::GetDrawData()->CmdLists)
     for (const ImDrawVert& corner : list->VtxBuffer) found += corner.col == u32(colour) ? 1 : 0;
   return found;
+}
+
+TEST(CompareWithoutALadder, ShowsTheNewestRunsWithSteps) {
+  RunStore store = RunStore::in_memory();
+  std::vector<StepRecord> steps;
+  for (std::int64_t step = 1; step <= 20; ++step) steps.push_back({.step = step, .loss = 4, .dt_ms = 100});
+  for (int i = 0; i < 20; ++i)
+    store.insert_finished({.name = "log " + std::to_string(i), .source = "import", .created_at = 1},
+                          i == 19 ? std::vector<StepRecord>{} : steps);
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"compare"}});
+  ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("chart.loss").has_value(); }));
+  const std::vector<const RunEntry*> shown = app.workspace().compared();
+  ASSERT_EQ(shown.size(), 12u);
+  EXPECT_EQ(shown.front()->run.name, "log 7");
+  EXPECT_EQ(shown.back()->run.name, "log 18") << "the newest has no steps";
+  app.workspace().selection.runs = {1, 2};
+  EXPECT_EQ(app.workspace().compared().size(), 2u);
 }
 
 TEST_F(VeryManyRuns, ChartsHaveTheColoursOfTheThemeThatIsChosen) {

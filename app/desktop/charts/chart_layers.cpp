@@ -203,7 +203,7 @@ void draw_line(const Curve& curve, const Polyline& line, const ImVec4& colour, f
   const auto count = static_cast<int>(line.x.size());
   if (curve.points || curve.has_dots || count == 1) {
     spec.Marker = ImPlotMarker_Circle;
-    spec.MarkerSize = px(3.5f);
+    spec.MarkerSize = px(count > 40 ? 2.2f : 3.5f);  // many large ones would hide the curve
     spec.MarkerFillColor = colour;
   }
   if (curve.points || count == 1) {
@@ -275,6 +275,13 @@ void draw_above_density(const Chart& chart, const ChartView& view, const LegendR
   if (hovered && *hovered < view.curves.size()) draw(*hovered);
 }
 
+// Whether most of a curve is above or below the plot: what is left of it at the edge would say nothing.
+bool is_mostly_outside(const Polyline& line) {
+  const ImPlotRange y = ImPlot::GetPlotLimits().Y;
+  return std::ranges::count_if(line.y, [&](double value) { return value > y.Max || value < y.Min; }) * 2 >
+         std::ssize(line.y);
+}
+
 }  // namespace
 
 void use_line_styles(bool on) {
@@ -300,7 +307,8 @@ void draw_layers(const Chart& chart, const ChartView& view, const LegendRoom& ro
     draw_above_density(chart, view, room);
   } else {
     for (std::size_t i = 0; i < view.curves.size(); ++i)
-      draw_curve(chart.curves[i], view.curves[i], chart.steps_up, room);
+      if (!chart.curves[i].is_context || !is_mostly_outside(view.curves[i].line))
+        draw_curve(chart.curves[i], view.curves[i], chart.steps_up, room);
   }
   draw_floor(chart, view);
   draw_marks(chart);
@@ -325,19 +333,25 @@ namespace {
 struct ReadOutRow {
   ImVec4 colour;
   std::string text;
+  float off = 0;  // pixels between its value and the mouse
 };
 
-// The values at x, the curve on top first.
-std::vector<ReadOutRow> read_out_rows(const Chart& chart, const ChartView& view, double at) {
+float off_mouse(double y) {
+  return std::fabs(ImPlot::PlotToPixels(0, y).y - ImGui::GetMousePos().y);
+}
+
+// The values at x, the curve on top first; of more than the plot has room for those nearest to the mouse, since a
+// higher box would hide the curves of the charts around it.
+std::vector<ReadOutRow> read_out_rows(const Chart& chart, const ChartView& view, double at, float row_height) {
   constexpr std::size_t most = 14;
   std::vector<ReadOutRow> rows;
-  for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend() && rows.size() < most; ++curve) {
+  for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend(); ++curve) {
     if (!is_line(chart, view, *curve) || curve->label.empty()) continue;
     std::string text = cut_to(curve->label.substr(0, curve->label.find("##")), px(240), Cut::middle) + "  ";
     if (chart.steps_up) {
       const auto above = std::ranges::upper_bound(curve->x, at) - curve->x.begin();
-      text += y_text(chart, above == 0 ? 0 : curve->y[static_cast<std::size_t>(above) - 1]);
-      rows.push_back({curve->colour, std::move(text)});
+      const double y = above == 0 ? 0 : curve->y[static_cast<std::size_t>(above) - 1];
+      rows.push_back({curve->colour, text + y_text(chart, y), off_mouse(y)});
       continue;
     }
     if (at > curve->x.back() + 1) continue;
@@ -348,8 +362,12 @@ std::vector<ReadOutRow> read_out_rows(const Chart& chart, const ChartView& view,
       text += "  (" + y_text(chart, curve->low[i]) + " \xE2\x80\x93 " + y_text(chart, curve->high[i]) + ")";
     if (i < curve->runs.size()) text += ", n = " + std::to_string(curve->runs[i]);
     if (i < curve->smoothed.size()) text += "  (smoothed " + y_text(chart, curve->smoothed[i]) + ")";
-    rows.push_back({curve->colour, std::move(text)});
+    rows.push_back({curve->colour, std::move(text), off_mouse(curve->y[i])});
   }
+  const auto fitting = static_cast<std::size_t>(std::max(3.0f, (ImPlot::GetPlotSize().y - px(40)) / row_height - 1));
+  if (rows.size() <= std::min(most, fitting)) return rows;
+  std::ranges::stable_sort(rows, {}, &ReadOutRow::off);
+  rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(std::min(most, fitting)), rows.end());
   return rows;
 }
 
@@ -402,10 +420,10 @@ void place_read_out(ImVec2 box, const Chart& chart, const ChartView& view) {
 }  // namespace
 
 void read_out(const Chart& chart, const ChartView& view, double x_marked) {
-  const std::vector<ReadOutRow> rows = read_out_rows(chart, view, ImPlot::GetPlotMousePos().x);
+  const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().ItemSpacing.y;
+  const std::vector<ReadOutRow> rows = read_out_rows(chart, view, ImPlot::GetPlotMousePos().x, line);
   float width = 0;
   for (const ReadOutRow& row : rows) width = std::max(width, ImGui::CalcTextSize(row.text.c_str()).x);
-  const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().ItemSpacing.y;
   place_read_out(ImVec2(width + px(52), line * static_cast<float>(rows.size() + 1) + px(20)), chart, view);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(12), px(10)));
   if (ImGui::BeginTooltip()) {

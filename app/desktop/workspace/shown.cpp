@@ -93,9 +93,12 @@ std::vector<const RunEntry*> Workspace::compared() const {
   std::vector<const RunEntry*> found;
   for (const RunId id : selection.runs)
     if (const RunEntry* entry = find(id)) found.push_back(entry);
-  if (found.empty()) {
-    if (const Ladder* shown = shown_ladder()) found = runs_of(shown->id);
-  }
+  if (!found.empty()) return found;
+  if (const Ladder* shown = shown_ladder()) return runs_of(shown->id);
+  constexpr std::size_t most = 12;  // what a legend can name
+  for (auto entry = runs_.rbegin(); entry != runs_.rend() && found.size() < most; ++entry)
+    if (entry->summary.steps > 0 || entry->is_active()) found.push_back(&*entry);
+  std::ranges::reverse(found);
   return found;
 }
 

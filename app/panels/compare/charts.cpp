@@ -311,6 +311,9 @@ void draw_compared_gap(CompareView& view, const PlacedChart& placed, Commands& c
   if (!view.base_line().of(metric).points.is_path) {
     text_strong(chart.title);
     empty_state("No difference over " + chart.x_label, "Set the x axis to step, tokens, time or FLOPs.");
+  } else if (view.base_line().of(metric).points.empty()) {
+    text_strong(chart.title);
+    empty_state("Not in the baseline", view.base_line().label + " has no such values. Choose another baseline above.");
   } else if (view.lines().size() < 2) {
     text_strong(chart.title);
     empty_state("Select a second run", "Its difference from the baseline appears here.");

@@ -160,9 +160,11 @@ void draw_compare_head(CompareFields& fields, CompareView& view, const Workspace
   const float right = ImGui::GetContentRegionMax().x;
   const float top = ImGui::GetCursorPosY();
   text_title("Compare");
-  const std::string chosen = workspace.selection.runs.empty() && workspace.shown_ladder()
-                                 ? "No run selected: showing all of " + workspace.shown_ladder()->name
-                                 : plural(runs, "run") + " selected";
+  const Ladder* ladder = workspace.shown_ladder();
+  std::string chosen = plural(runs, "run") + " selected";
+  if (workspace.selection.runs.empty() && runs > 0)
+    chosen = "No run selected: showing the " + (ladder ? plural(runs, "run") + " of ladder " + ladder->name
+                                                       : "newest " + plural(runs, "run") + " with steps");
   text_cut(chosen + "  \xE2\x80\x93  scroll to zoom, drag to pan, A and B set cursors", right - px(380),
            palette().quiet, fonts().regular, small_size);
   const float below = ImGui::GetCursorPosY();
