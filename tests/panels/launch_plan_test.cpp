@@ -166,10 +166,15 @@ TEST(LaunchPlan, EstimatesAgainWhenTheRecipeHasBeenMeasured) {
   ASSERT_FALSE(plan.plan.rungs.empty());
   EXPECT_FALSE(plan.first_step.is_measured);
   keep_runs(store, plan.plan.rungs.front().recipe, 31, report);
+  std::vector<StepRecord> slow;
+  for (int i = 1; i <= 20; ++i) slow.push_back({.step = i, .loss = 3, .dt_ms = 2000});
+  store.insert_finished(launched(plan.plan.rungs[1].recipe, report), slow);
   app.workspace().load(store);
   for (int i = 0; i < 4; ++i) imgui.frame(app);
   EXPECT_TRUE(plan.first_step.is_measured);
   EXPECT_NEAR(plan.first_step.seconds, 0.031, 0.001);
+  EXPECT_EQ(plan.slowest, plan.plan.rungs[1].title) << "where most of the time goes";
+  EXPECT_NEAR(plan.slowest_step, 2, 0.01);
 }
 
 TEST(LaunchPlan, DoesNotProposeWhatThisMachineCannotTrain) {

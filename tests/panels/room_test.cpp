@@ -227,6 +227,18 @@ TEST(Live, NumbersARungAsLadderDoes) {
   EXPECT_TRUE(shows(imgui, app, "live.place.rung 0 (1 of 3)"));
 }
 
+TEST(Live, SaysThatARunOfAMeasuredRungEndedEarly) {
+  RunStore store = RunStore::in_memory();
+  add_ladder(store, "ladder", {"a", "b"});
+  stepladder::Run run = store.runs().front();
+  run.repeat = 1;
+  run.status = RunStatus::interrupted;
+  store.insert_finished(run, {});
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"live"}});
+  EXPECT_TRUE(shows(imgui, app, "live.ended_early.1"));
+}
+
 TEST(SmallWindow, EveryTabOfRunCanBeReached) {
   RunStore store = RunStore::in_memory();
   add_ladder(store, "ladder", {"baseline"});

@@ -61,8 +61,12 @@ void commands::execute(DesktopState& desktop, const PlanLadder& asked) {
     LaunchPlan& made = desktop.workspace.launch->plan;
     made.plan = plan_of(asked.request, desktop.device());
     std::vector<Recipe> recipes;
-    for (const Rung& rung : made.plan.rungs) recipes.push_back(rung.recipe);
     const std::vector<MeasuredRun> runs = desktop.workspace.measured_runs();
+    for (const Rung& rung : made.plan.rungs) {
+      const double step = estimate_step(rung.recipe, desktop.device(), desktop.workspace.hardware, runs).seconds;
+      if (!(step <= made.slowest_step)) made.slowest_step = step, made.slowest = rung.title;
+      recipes.push_back(rung.recipe);
+    }
     made.measured = runs.size();
     made.first_step = estimate_step(recipes.front(), desktop.device(), desktop.workspace.hardware, runs);
     made.slower = slower_here(made.plan.rungs, desktop.device(), runs);

@@ -490,18 +490,23 @@ void draw_body(State& state, const Workspace& workspace, const RunEntry& shown, 
 }
 
 // When the last run of a ladder has ended: how many rungs were measured, and the way to the answer.
-void draw_ladder_is_over(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+void draw_ladder_is_over(bool is_sweep, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   if (!shown.run.ladder || shown.is_active() || shown.run.source != "launched") return;
   std::map<int, bool> measured;  // by rung
+  std::int64_t ended_early = 0;
   for (const RunEntry* run : workspace.runs_of(*shown.run.ladder)) {
     if (run->is_active()) return;
+    const bool is_finished = run->run.status == RunStatus::finished;
     bool& is_measured = measured[run->run.rung];
-    is_measured = is_measured || run->run.status == RunStatus::finished;
+    is_measured = is_measured || is_finished;
+    ended_early += is_finished ? 0 : 1;
   }
   if (measured.size() < 2) return;
   const auto done = std::count_if(measured.begin(), measured.end(), [](const auto& rung) { return rung.second; });
   ImGui::AlignTextToFramePadding();
-  text_strong(grouped(done) + " of " + plural(std::ssize(measured), "rung") + " measured.");
+  text_strong(grouped(done) + " of " + plural(std::ssize(measured), is_sweep ? "combination" : "rung") + " measured" +
+              (ended_early > 0 ? "; " + plural(ended_early, "run") + " ended early." : "."));
+  mark("live.ended_early." + std::to_string(ended_early));
   same_line(12);
   if (quiet_button("Open the ladder", "live.open_ladder")) {
     commands.push_back(SelectLadder{*shown.run.ladder});
@@ -541,7 +546,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     if (quiet_button("What it printed", "live.console")) commands.push_back(OpenRun{shown->run.id});
     spacing(2);
   }
-  draw_ladder_is_over(workspace, *shown, commands);
+  draw_ladder_is_over(state.is_sweep, workspace, *shown, commands);
   draw_figures(workspace, *shown);
   spacing(4);
   verification_card(workspace, commands);
