@@ -424,6 +424,8 @@ TEST_F(SixRuns, TheReadOutIsNoHigherThanALowChart) {
   ASSERT_TRUE(shows("chart.loss.read_out"));
   const auto box = ui_test_anchors::find("chart.loss.read_out"), plot = ui_test_anchors::find("chart.loss");
   EXPECT_LT(box->y1 - box->y0, std::max(120.0f, plot->y1 - plot->y0));
+  EXPECT_GT(box->x0, plot->x0) << "nor beside it, over other charts";
+  EXPECT_LT(box->x1, plot->x1);
 }
 
 TEST_F(SixRuns, NoControlIsAloneOnALineInASmallWindow) {

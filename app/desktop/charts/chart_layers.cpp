@@ -364,7 +364,7 @@ std::vector<ReadOutRow> read_out_rows(const Chart& chart, const ChartView& view,
     if (i < curve->smoothed.size()) text += "  (smoothed " + y_text(chart, curve->smoothed[i]) + ")";
     rows.push_back({curve->colour, std::move(text), off_mouse(curve->y[i])});
   }
-  const auto fitting = static_cast<std::size_t>(std::max(3.0f, (ImPlot::GetPlotSize().y - px(40)) / row_height - 1));
+  const auto fitting = static_cast<std::size_t>(std::max(3.0f, (ImPlot::GetPlotSize().y - px(20)) / row_height - 1));
   if (rows.size() <= std::min(most, fitting)) return rows;
   std::ranges::stable_sort(rows, {}, &ReadOutRow::off);
   rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(std::min(most, fitting)), rows.end());
@@ -402,11 +402,13 @@ void place_read_out(ImVec2 box, const Chart& chart, const ChartView& view) {
   const float upper = plot.y + gap, lower = plot.y + size.y - gap - box.y;
   const ImVec2 mouse = ImGui::GetMousePos();
   const bool is_left_half = mouse.x < plot.x + size.x / 2;
-  if (!view.density && lower >= upper && far >= near) {
+  const float title = plot.y - px(34);  // a low chart's box may cover its own title
+  if (!view.density && far >= near) {
     for (const float x : {is_left_half ? far : near, is_left_half ? near : far}) {
       if (mouse.x > x - px(16) && mouse.x < x + box.x + px(16)) continue;
-      for (const float y : {upper, upper + px(flag_height), lower})
-        if (covered_by({x, y, x + box.x, y + box.y}, chart, view) == 0) return ImGui::SetNextWindowPos(ImVec2(x, y));
+      for (const float y : {upper, upper + px(flag_height), lower, title})
+        if (y >= title && y + box.y < plot.y + size.y && covered_by({x, y, x + box.x, y + box.y}, chart, view) == 0)
+          return ImGui::SetNextWindowPos(ImVec2(x, y));
     }
   }
   const float left = plot.x - labels, right = plot.x + size.x + gap, below_flags = plot.y + px(flag_height + 2);
@@ -420,7 +422,8 @@ void place_read_out(ImVec2 box, const Chart& chart, const ChartView& view) {
 }  // namespace
 
 void read_out(const Chart& chart, const ChartView& view, double x_marked) {
-  const float line = ImGui::GetTextLineHeight() + ImGui::GetStyle().ItemSpacing.y;
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(ImGui::GetStyle().ItemSpacing.x, px(3)));
+  const float line = ImGui::GetTextLineHeight() + px(3);
   const std::vector<ReadOutRow> rows = read_out_rows(chart, view, ImPlot::GetPlotMousePos().x, line);
   float width = 0;
   for (const ReadOutRow& row : rows) width = std::max(width, ImGui::CalcTextSize(row.text.c_str()).x);
@@ -446,7 +449,7 @@ void read_out(const Chart& chart, const ChartView& view, double x_marked) {
     }
     ImGui::EndTooltip();
   }
-  ImGui::PopStyleVar();
+  ImGui::PopStyleVar(2);
 }
 
 void draw_values(const Chart& chart, const ChartView& view, double x) {
