@@ -238,7 +238,7 @@ PredictionOverview predict_all(const PredictionSubject& subject, const DeviceRep
     overview.sentence = fmt::format(
         "The step's floor, {}, is {} of it. After {} ({}) that is {}{}.", milliseconds_text(floor),
         percent_text(floor / subject.step_ms), count == 1 ? "this one" : "these " + words_of(count), last.stage,
-        last.step.bound == Bound::at_most ? "most " : "about ", percent_text(std::min(1.0, floor / last.step.ms)));
+        last.step.bound == Bound::at_most ? "at most " : "about ", percent_text(std::min(1.0, floor / last.step.ms)));
   } else if (!is_missing(floor)) {
     overview.sentence = fmt::format("The step's floor, {}, is {} of it.", milliseconds_text(floor),
                                     percent_text(floor / subject.step_ms));
