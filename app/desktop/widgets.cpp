@@ -476,8 +476,10 @@ int empty_state(const std::string& what, const std::string& what_to_do, std::spa
 }
 
 bool keys_are_for_panel() {
-  return !ImGui::GetIO().WantTextInput &&
-         ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows | ImGuiFocusedFlags_NoPopupHierarchy);
+  const bool are_ours = !ImGui::GetIO().WantTextInput &&
+                        ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows | ImGuiFocusedFlags_NoPopupHierarchy);
+  if (are_ours) ImGui::SetKeyOwner(ImGuiKey_Escape, ImGui::GetID("##keys"));  // else it would move the focus elsewhere
+  return are_ours;
 }
 
 bool item_is_dragged() {

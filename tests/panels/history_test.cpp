@@ -157,6 +157,18 @@ TEST_F(HistoryView, AfterTheKeyDeleteTheNextRowIsNextToTheCursor) {
   EXPECT_EQ(app_->workspace().selection.runs, (std::set<RunId>{third})) << "not the first row";
 }
 
+TEST_F(HistoryView, TheArrowKeysStillGoThroughTheRunsAfterEscape) {
+  open(1600);
+  app_->workspace().selection.runs.clear();
+  imgui_.press(*app_, ImGuiKey_DownArrow);
+  const auto first = app_->workspace().selection.runs;
+  ASSERT_EQ(first.size(), 1u);
+  for (int i = 0; i < 3; ++i) imgui_.press(*app_, ImGuiKey_Escape);
+  imgui_.press(*app_, ImGuiKey_DownArrow);
+  ASSERT_EQ(app_->workspace().selection.runs.size(), 1u);
+  EXPECT_NE(app_->workspace().selection.runs, first);
+}
+
 TEST_F(HistoryView, OfRunsThatAreAllInTheBinTheBinIsThere) {
   open(1600);
   ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
