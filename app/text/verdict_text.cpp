@@ -149,7 +149,7 @@ const Flag* doubt_of(const RungJudgement& rung) {
 std::string reason_of(const RungJudgement& rung, const RungJudgement* below) {
   const auto why = [](const RungJudgement& of) { return of.why_untimed.empty() ? "not measured" : of.why_untimed; };
   if (!is_measured(rung)) return why(rung);
-  if (below && !is_measured(*below)) return subject_of(*below) + ": " + why(*below);
+  if (below && !is_measured(*below)) return "can't be compared with " + subject_of(*below) + ": " + why(*below);
   if (below && below->trust == Trust::impossible) return subject_of(*below) + " is impossible";
   const Flag* doubt = doubt_of(rung);
   if (!doubt && below) doubt = doubt_of(*below);

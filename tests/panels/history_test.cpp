@@ -114,6 +114,17 @@ TEST_F(HistoryView, MfuHasImpossibleRunsBelowTheOthers) {
   EXPECT_LT(ui_test_anchors::find("mfu.run." + sound)->y0, ui_test_anchors::find("mfu.run." + impossible)->y0);
 }
 
+TEST_F(HistoryView, MfuHidesColumnsWithoutAValue) {
+  insert_impossible(store_, 100);
+  app_.emplace(store_, nullptr, DesktopSettings{.panels = {"mfu"}});
+  ImGui::GetIO().DisplaySize = ImVec2(2400, 1200);
+  EXPECT_TRUE(shows("mfu.column.published"));
+  ASSERT_TRUE(imgui_.type(*app_, "mfu.filter", "yours"));
+  EXPECT_FALSE(shows("mfu.column.published")) << "only published rows have it";
+  EXPECT_FALSE(shows("mfu.column.diff., pp"));
+  EXPECT_TRUE(shows("mfu.column.tokens/s"));
+}
+
 TEST_F(HistoryView, ActionsLeaveSelectedRunsAloneThatTheFilterHides) {
   open(1600);
   EXPECT_FALSE(shows("history.hidden"));

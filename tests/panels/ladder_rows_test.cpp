@@ -204,6 +204,31 @@ TEST(LadderRows, ANarrowWindowSaysThatColumnsAreHidden) {
   }
 }
 
+TEST(LadderRows, BarsHaveRoomInASmallWindow) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "L"});
+  for (const double dt_ms : {10.0, 20.0, 400.0, 20.0}) {  // a rung whose two runs are too far apart for an interval
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= 20; ++step)
+      steps.push_back({.step = step, .loss = 3, .dt_ms = dt_ms, .tokens = 100});
+    const bool is_second = dt_ms > 10;
+    store.insert_finished({.name = "r",
+                           .ladder = ladder,
+                           .rung = is_second ? 1 : 0,
+                           .status = RunStatus::finished,
+                           .tokens_per_step = 100},
+                          steps);
+  }
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  app.workspace().patience = std::chrono::hours(1);
+  ImGui::GetIO().DisplaySize = ImVec2(1280, 720);
+  ui_test_anchors::keep();
+  ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("ladder.points.1").has_value(); }));
+  const auto bar = ui_test_anchors::find("ladder.points.1");
+  EXPECT_GT(bar->x1 - bar->x0, 130);
+}
+
 TEST(LadderRows, TheSelectedRungIsOnTheScreenAtFirst) {
   RunStore store = RunStore::in_memory();
   const LadderId ladder = store.create_ladder({.name = "L"});

@@ -53,20 +53,22 @@ Columns columns_for(float width, std::size_t beside, bool has_steps) {
   at.has_previous = has_steps && width > px(830);
   at.hides_previous = has_steps && !at.has_previous;
   at.has_bar = width > px(720);
-  at.answer = px(16);  // the card's padding
-  at.number = at.answer + px(116);
-  at.name = at.number + px(30);
-  const float tight = width > px(1120) ? 1 : 0.8f;  // of the room between the columns
-  at.truth = width - px(168);
+  const bool is_tight = width <= px(1120);
+  const float tight = is_tight ? 0.8f : 1;  // of the room between the columns
+  at.answer = px(16);                       // the card's padding
+  at.number = at.answer + px(is_tight ? 104 : 116);
+  at.name = at.number + px(is_tight ? 24 : 30);
+  at.truth = width - px(is_tight ? 156 : 168);
   at.loss = (at.has_truth ? at.truth : width) - px(132) * tight;
   at.beside = at.loss - px(24) * tight;  // of the last of them
   at.baseline = at.beside - (at.has_beside ? others : 0);
   at.factor_width = px(108) * tight - px(12);
   at.previous = at.baseline - (at.has_previous ? px(108) * tight : 0);
   at.tokens = at.previous - px(112) * tight;
-  at.bar =
-      at.has_bar ? at.name + std::clamp(width * 0.21f, px(at.has_previous ? 160 : 130), px(330)) : at.tokens - px(52);
-  at.bar_width = std::max(px(24), at.tokens - px(86) - at.bar);
+  at.bar = at.has_bar
+               ? at.name + std::clamp(width * (is_tight ? 0.18f : 0.21f), px(at.has_previous ? 160 : 130), px(330))
+               : at.tokens - px(52);
+  at.bar_width = std::max(px(24), at.tokens - px(is_tight ? 66 : 86) - at.bar);
   at.name_width = std::max(px(60), at.bar - at.name - px(16));
   return at;
 }

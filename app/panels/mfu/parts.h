@@ -122,6 +122,7 @@ struct MfuTable {
   std::vector<std::size_t> shown;  // of the rows, in order; rebuilt when these change
   std::string seen_filter;
   bool must_sort = true;
+  std::array<bool, column_count> has_value{};  // of the numbers: whether a shown row has it
   int sorted_by = column_mfu;
   bool ascending = false;
 };

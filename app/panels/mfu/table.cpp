@@ -35,14 +35,20 @@ void read_published_once(MfuTable& table, const std::string& imported) {
   }
 }
 
+// A narrow table shows only the beginning of a name, so the stage, which distinguishes runs of one file, is first.
+std::string name_of(const Run& run) {
+  if (run.title.empty() || run.title == run.name) return run.name;
+  const bool repeats_it = run.name.ends_with(" " + run.title);
+  return run.title + ", " + run.name.substr(0, run.name.size() - (repeats_it ? run.title.size() + 1 : 0));
+}
+
 MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTable& table) {
   const Run& run = entry.run;
   const ModelShape shape = shape_of(run, entry.summary);
   const Peak peak = peak_of(run, table);
   const RunUtilisation use = assumed_utilisation_of(run, entry.summary, table, convention);
-  // A narrow table shows only the beginning of a name, so the stage is first: it distinguishes runs of one file.
   MfuRow row{.run = run.id,
-             .name = run.title.empty() ? run.name : run.title + ", " + run.name,
+             .name = name_of(run),
              .hardware = hardware_text(run),
              .devices = peak.devices,
              .seq = shape.seq_len,
@@ -122,6 +128,12 @@ void take_shown(MfuTable& table) {
     const char* kind = row.run == 0 ? " published" : row.is_example ? " example" : " yours";
     if (holds(row.name + " " + row.hardware + kind, table.seen_filter)) table.shown.push_back(i);
   }
+  for (int column = column_seq; column < column_count; ++column)
+    table.has_value[static_cast<std::size_t>(column)] = std::ranges::any_of(table.shown, [&](std::size_t i) {
+      const double value = sort_value(table.rows[i], column);
+      return column == column_peak ? table.rows[i].peak != Precision::unknown
+                                   : !is_missing(value) && (value > 0 || column == column_difference);
+    });
   const int column = table.sorted_by;
   std::stable_sort(table.shown.begin(), table.shown.end(), [&](std::size_t a, std::size_t b) {
     const MfuRow& x = table.rows[a];
@@ -160,6 +172,7 @@ void draw_head_row(int sorted_by) {
     } else {
       ImGui::TableHeader(name);
     }
+    mark(std::string("mfu.column.") + name);
     ImGui::PopID();
   }
   ImGui::PopStyleColor();
@@ -230,7 +243,7 @@ void draw_head(MfuTable& table, MfuConvention convention) {
   const std::string counts = table.published_problem.empty()
                                  ? grouped(own) + " yours, " +
                                        (examples > 0 ? plural(examples, "example") + ", " : "") +
-                                       (impossible > 0 ? grouped(impossible) + " impossible and so last, " : "") +
+                                       (impossible > 0 ? grouped(impossible) + " of them impossible, " : "") +
                                        grouped(table.published.size()) + " published as " + figure
                                  : "published runs missing: " + table.published_problem;
   text_cut(counts, std::max(px(20), ImGui::GetContentRegionAvail().x - field - px(20)),
@@ -275,22 +288,27 @@ void draw_mfu_table(MfuTable& table, MfuForm& form, MfuConvention convention, co
                                     ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_SizingStretchProp;
   ImVec2 room = ImGui::GetContentRegionAvail();
   room.x = std::min(room.x, px(1600));  // wider, a name would be far from its numbers
+  take_shown(table);
   ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(6), px(3)));
   if (!ImGui::BeginTable("##runs", column_count, flags, room)) return ImGui::PopStyleVar();
   constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
   constexpr ImGuiTableColumnFlags most_first = fixed | ImGuiTableColumnFlags_PreferSortDescending;
-  const ImGuiTableColumnFlags if_wide = room.x < px(840) ? ImGuiTableColumnFlags_Disabled : 0;
-  const ImGuiTableColumnFlags if_not_narrow = room.x < px(500) ? ImGuiTableColumnFlags_Disabled : 0;
+  const bool is_wide = room.x >= px(840), is_narrow = room.x < px(500);
+  const auto setup = [&](const char* name, MfuColumn column, bool has_room, float width) {
+    const ImGuiTableColumnFlags absent = has_room && table.has_value[column] ? 0 : ImGuiTableColumnFlags_Disabled;
+    ImGui::TableSetupColumn(name, absent | (column == column_seq ? fixed : most_first), px(width));
+  };
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("run", ImGuiTableColumnFlags_WidthStretch | ImGuiTableColumnFlags_NoHide, 1.8f);
-  ImGui::TableSetupColumn("hardware", if_not_narrow | ImGuiTableColumnFlags_WidthStretch, 1.3f);
-  ImGui::TableSetupColumn("T", if_wide | fixed, px(58));
-  ImGui::TableSetupColumn("N", if_wide | most_first, px(66));
-  ImGui::TableSetupColumn("tokens/s", if_not_narrow | most_first, px(56));
-  ImGui::TableSetupColumn("published", if_not_narrow | most_first, px(62));
-  ImGui::TableSetupColumn("recomputed", if_wide | most_first, px(78));
-  ImGui::TableSetupColumn("diff., pp", most_first, px(64));
-  ImGui::TableSetupColumn("peak", most_first, px(48));
+  ImGui::TableSetupColumn("hardware",
+                          (is_narrow ? ImGuiTableColumnFlags_Disabled : 0) | ImGuiTableColumnFlags_WidthStretch, 1.3f);
+  setup("T", column_seq, is_wide, 58);
+  setup("N", column_params, is_wide, 66);
+  setup("tokens/s", column_tokens, !is_narrow, 56);
+  setup("published", column_said, is_wide, 62);
+  setup("recomputed", column_computed, is_wide, 78);
+  setup("diff., pp", column_difference, is_wide, 64);
+  setup("peak", column_peak, true, 48);
   ImGui::TableSetupColumn("MFU", most_first | ImGuiTableColumnFlags_DefaultSort, px(66));
   draw_head_row(table.sorted_by);
   if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs && specs->SpecsDirty && specs->SpecsCount > 0) {

@@ -143,6 +143,15 @@ TEST(Fit, SaysWhatTheScaledTimesWere) {
       << "however little";
 }
 
+TEST(Answer, ARungBehindOneWithoutStepsIsNotSaidToHaveFailed) {
+  const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell);
+  const RungJudgement silent{.rung = 1, .why_untimed = "no steps"};
+  const RungJudgement ddp = rung(2, 2, 2, Verdict::cannot_tell);
+  EXPECT_EQ(answer_text(std::vector<AnsweredRung>{{"Baseline", &base}, {"GPT-3", &silent}, {"DDP", &ddp}}),
+            "Real: none. Not proven: GPT-3 (no steps); DDP (can't be compared with rung 1: no steps). All together "
+            "2.00 x baseline.");
+}
+
 TEST(Answer, WhatIsUnderWayIsNotUnproven) {
   const RungJudgement base = rung(0, missing, 1, Verdict::cannot_tell), tf32 = rung(1, 2, 2, Verdict::same);
   RungJudgement running{.rung = 2};
