@@ -291,11 +291,11 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
   const float gap = px(12);
   const float all = std::min(room.x, px(1180));
   const float left = ImGui::GetCursorPosX() + (room.x - all) / 2;
-  const float ways_height = px(150), examples_height = px(98) + example_picture_height();
-  const float content = px(60) + ways_height + px(44) + examples_height;
+  const float ways_height = px(150), examples_height = px(104) + example_picture_height();
+  const float content = px(70) + ways_height + px(48) + examples_height;
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0f, (room.y - content) * 0.38f));
   ImGui::SetCursorPosX(left);
-  text_in(what_it_is_for, fonts().display, title_size);
+  text_in(what_it_is_for, fonts().display, 26);
   ImGui::SetCursorPosX(left);
   text_cut(how_it_does, all, palette().quiet, fonts().regular, text_size);
   spacing(8);
@@ -318,7 +318,7 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
              "Paste them into your script; then `stepladder follow stepladder/` shows the run here", "Copy the lines",
              "start.follow", size, false, script_lines))
     commands.push_back(CopyText{script_lines, "The lines for your script"});
-  spacing(10);
+  spacing(14);
   ImGui::SetCursorPosX(left);
   text_quiet("Or open an example:");
   ImGui::SetCursorPosX(left);
@@ -332,7 +332,7 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
     ImGui::SameLine(0, gap);
   }
   if (example_card(example_traces_title,
-                   "A step of modded-nanogpt on 8 H100, before and after a record's change: does any kernel take less?",
+                   "One step on 8 H100, before and after a record's change: does any kernel take less?",
                    "start.example", card, draw_traces_picture))
     commands.push_back(OpenExampleTraces{});
   if (!built_in) return;
