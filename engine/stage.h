@@ -42,7 +42,7 @@ struct Stage {
   std::function<std::string(const std::string& device)> seldom_faster = [](auto&&...) { return ""; };
   // True if a recipe that has it cannot be trained without support for it, since the run's precision would be wrong.
   bool needs_support = false;
-  // Its names in other people's logs, and the gains that the advisor may expect. known_stages() fills in `id` and
+  // Its names in other people's logs, and what it does to a traced step. known_stages() fills in `id` and
   // `title`.
   KnownStage known = {};
 };

@@ -22,6 +22,7 @@ int screenshot(ScreenshotOptions& options, const CommonOptions& common) {
   if (std::sscanf(options.size.c_str(), "%dx%d%c", &request.width, &request.height, &end) != 2 || request.width < 320 ||
       request.height < 240 || request.width > 8192 || request.height > 8192)
     throw UsageError("--size: '" + options.size + "' is not WIDTHxHEIGHT between 320x240 and 8192x8192");
+  if (request.view == "advisor") request.view = "profile";  // whose What next answers what the Advisor did
   request.dark = options.theme == "dark";
   request.database = common.database;
   keep_off_database(request.out, request.database);
@@ -40,7 +41,7 @@ int screenshot(ScreenshotOptions& options, const CommonOptions& common) {
 Subcommand screenshot_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<ScreenshotOptions>();
   CLI::App* command = add_with_json(app, common, "screenshot", "Save a picture of a view; needs no display");
-  command->add_option("--view", options->request.view, "The view")
+  command->add_option("--view", options->request.view, "The view; advisor is profile by its old name")
       ->check(one_of({"launch", "live", "ladder", "compare", "history", "run", "profile", "mfu", "tries", "record",
                       "advisor", "import", "machines"}));
   command->add_option("--saved-view", options->request.saved_view,

@@ -239,7 +239,7 @@ bool begins_as_typed(const std::string& typed, const std::string& text) {
 }
 
 // What people call the things of these titles elsewhere.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 16> other_words{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> other_words{
     {{"bin", "delete remove trash deleted undelete recover"},
      {"launch", "start train run"},
      {"stop", "cancel kill abort end"},
@@ -247,9 +247,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 16> other_wo
      {"export", "save download share print"},
      {"history", "runs table list filter tag pin archive rename sort group columns"},
      {"compare", "graph chart plot diff"},
-     {"profile", "trace timeline flame kernels"},
+     {"profile", "trace timeline flame kernels why slow next advisor recommend"},
      {"mfu", "flops utilisation roofline peak"},
-     {"advisor", "why slow next recommend"},
      {"record", "speedrun leaderboard"},
      {"machines", "ssh gpu remote host cluster slurm server"},
      {"theme", "colours settings preferences appearance night"},

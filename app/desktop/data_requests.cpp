@@ -74,10 +74,9 @@ bool read_requested(DesktopState& desktop, const DataRequests& asked) {
   read_in_time(asked.metrics, [&](RunId run) { workspace.load_metrics(store, run); });
   for (const RunId run : asked.details) read([&] { workspace.load_detail(store, run); });
   if (!asked.details.empty()) workspace.environment = environment_json();
-  const bool has_advice = asked.advice && desktop.advice.ask(workspace, store, *asked.advice);
   if (asked.bin) read([&] { workspace.load_bin(store); });
   if (asked.resumable) read([&] { load_resumable(store, workspace); });
-  return read_curves(desktop, asked.curves) || asked.reads() || has_advice;
+  return read_curves(desktop, asked.curves) || asked.reads();
 }
 
 }  // namespace stepladder

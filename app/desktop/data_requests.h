@@ -35,7 +35,6 @@ struct DataRequests {
   std::vector<Excerpt> excerpts;
   std::vector<Curve> curves;
   std::optional<std::vector<MetricFigure>> figures;  // of all runs: these, until a view asks for others
-  std::optional<RunId> advice;                       // on this run
   std::optional<LadderId> tries;                     // a series of them; 0: the newest
   bool bin = false;                                  // which runs are in it
   bool resumable = false;                            // which runs have a checkpoint to continue from
@@ -46,7 +45,7 @@ struct DataRequests {
     return !series.empty() || !details.empty() || !metrics.empty() || !excerpts.empty() || figures || bin || resumable;
   }
   std::size_t size() const { return series.size() + details.size() + metrics.size() + excerpts.size() + curves.size(); }
-  bool empty() const { return !reads() && !advice && curves.empty() && !tries && !next_frame; }
+  bool empty() const { return !reads() && curves.empty() && !tries && !next_frame; }
 };
 
 // Reads it, or starts to, between two frames. Failures become messages. Returns whether the next frame may differ.

@@ -87,8 +87,8 @@ double DesktopApp::seconds_to_next_frame(double frame_seconds) const {
   const bool works = keeps_drawing_ || !waiting_.empty() || state_.messages.has_notice() ||
                      state_.workspace.import->is_reading() || state_.exports.is_busy() || state_.metrics.is_pending() ||
                      state_.records.is_pending() || state_.tries.is_pending() || state_.profiles.is_pending() ||
-                     state_.forecasts.is_pending() || state_.advice.is_pending() || state_.trace_imports.is_busy() ||
-                     state_.peak_probe.is_active() || state_.theme.is_asking() ||
+                     state_.forecasts.is_pending() || state_.trace_imports.is_busy() || state_.peak_probe.is_active() ||
+                     state_.theme.is_asking() ||
                      (state_.session && !state_.workspace.device && state_.workspace.device_problem.empty());
   const bool trains = state_.workspace.running() || !state_.workspace.waiting().empty() || !state_.unstored.empty() ||
                       state_.workspace.verification->open;
@@ -118,9 +118,6 @@ void DesktopApp::ingest() {
   if (LaunchState& launch = *state_.workspace.launch; state_.panels.is_open("launch") && state_.workspace.device)
     state_.forecasts.update(launch.forecast, launch.plan, state_.workspace.device->cpu_cores, state_.store,
                             state_.workspace.version, state_.workspace.patience);
-  if (AdviceView& advice = *state_.workspace.advice;
-      state_.advice.take(advice, state_.workspace.patience) && !advice.problem.empty())
-    state_.messages.show_error(advice.problem);
   take_machine_news(state_);
   store_waiting();
   if (state_.session) ingest_session();

@@ -12,7 +12,6 @@
 
 #include "app/curves/curve_reader.h"
 #include "app/desktop/desktop_theme.h"
-#include "app/desktop/models/advice_reader.h"
 #include "app/desktop/models/forecast_reader.h"
 #include "app/desktop/models/import_preview.h"
 #include "app/desktop/models/project_metrics.h"
@@ -61,7 +60,6 @@ struct DesktopState {
   std::optional<LadderId> tries_asked;  // by a view in the last frame
   ProfileReader profiles;
   ForecastReader forecasts;  // of Launch's rungs
-  AdviceReader advice;
   ProjectMetricsReader metrics;
   MachineLoadReader load;
   std::unique_ptr<MachineWatch> machines;  // null without a session

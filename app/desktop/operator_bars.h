@@ -14,7 +14,7 @@ namespace stepladder {
 struct KindBars {
   KindTimes times;
   double step_ms = 0;
-  const char* unit = "ms per step";
+  const char* unit = "ms/step";
 };
 KindBars bars_of(const FittedProfile& shown);  // shares if it isn't comparable with the step
 

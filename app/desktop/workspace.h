@@ -29,7 +29,6 @@
 
 namespace stepladder {
 
-struct AdviceView;      // app/desktop/workspace/advice_view.h
 struct ImportPreview;   // app/desktop/models/import_preview.h
 struct LaunchState;     // app/desktop/workspace/launch_state.h
 struct MachinesState;   // app/desktop/workspace/machines_state.h
@@ -111,7 +110,7 @@ class Workspace {
   // The selected one, else the newest that isn't a series of tries; null without one.
   const Ladder* shown_ladder() const;
 
-  // The run that Run, MFU and the Advisor are about: the current run; until one was chosen the first selected one, else
+  // The run that Run and MFU are about: the current run; until one was chosen the first selected one, else
   // the shown ladder's chosen rung or its fastest run with a possible speed, else the newest with steps. Null without
   // runs.
   const RunEntry* current_run() const;
@@ -163,7 +162,6 @@ class Workspace {
   std::vector<BinnedRun> bin;                             // the last deleted first; read while a view lists it
   std::string undoable;                                   // what Undo reverts, in the past tense; empty: nothing
   Part<ImportPreview> import;
-  Part<AdviceView> advice;
   Part<Verification> verification;
   Part<LaunchState> launch;
   Part<MachinesState> machines;

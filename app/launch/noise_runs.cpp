@@ -47,12 +47,6 @@ RunSpread expected_spread(const std::string& device, const std::string& hardware
   return table.spreads.step_time({.device = device, .hardware = hardware}, {});
 }
 
-std::size_t runs_to_see(double gain, const RunSpread& spread, std::size_t most) {
-  for (std::size_t runs = 1; runs <= most; ++runs)
-    if (smallest_gain(spread, runs) <= gain) return runs;
-  return 0;
-}
-
 std::string smallest_gain_text(const RunSpread& spread, std::size_t runs) {
   const double gain = smallest_gain(spread, runs);
   if (is_missing(gain)) return "";

@@ -21,10 +21,6 @@ MachineNoise noise_of(RunStore& store, const std::vector<RunId>& runs);
 // How runs on this hardware are expected to differ, for whoever is about to start some.
 RunSpread expected_spread(const std::string& device, const std::string& hardware, const HardwareTable& table);
 
-// The fewest runs of each side that show a gain of this size, as smallest_gain has it: 0 if `most` are too few, or if
-// nothing is known.
-std::size_t runs_to_see(double gain, const RunSpread& spread, std::size_t most);
-
 // "With 3 runs of each you can see a gain of 2.1 %"; empty if the spread isn't known.
 std::string smallest_gain_text(const RunSpread& spread, std::size_t runs);
 

@@ -140,6 +140,71 @@ PredictionAnswer answer_of(const PredictionSubject& subject, const WhatIf& what_
   return answer;
 }
 
+// Whether a term of the law makes work shorter on this device.
+bool shortens(const LawTerm& term, const std::string& device) {
+  return term.rule != LawRule::unchanged && term.rule != LawRule::adds_bytes &&
+         (term.device.empty() || term.device == device);
+}
+
+// Whether a stage of unknown gain can shorten this step: its law is about work that takes some of it, and not about a
+// language model where the trace, without a recipe, is of another one.
+bool may_shorten(const PredictionSubject& subject, const StageLaw& law, const std::string& why_unknown) {
+  const std::vector<LawRow> rows = subject.steps.rows();
+  const bool is_language_model =
+      subject.recipe || std::ranges::any_of(rows, [](const LawRow& row) {
+        return row.ms > 0 && (row.kind == OperatorKind::embedding || row.kind == OperatorKind::attention);
+      });
+  const auto is_about_a_part = [](const LawTerm& term) { return term.part != ModelPart::unknown; };
+  if (!is_language_model && (why_unknown == no_recipe || std::ranges::any_of(law.terms, is_about_a_part))) return false;
+  double whole = 0, changed = 0;
+  for (const LawRow& row : rows) {
+    whole += row.ms;
+    if (std::ranges::any_of(law.terms, [&](const LawTerm& term) {
+          const WorkChange change{.kinds = term.kinds, .operators = {term.operators.begin(), term.operators.end()}};
+          return shortens(term, subject.device) && change.matches(row.kind, ModelPart::unknown, row.name);
+        }))
+      changed += row.ms;
+  }
+  return whole > least_gain * (whole - changed);
+}
+
+// What people do about a kind of work that takes long; after "People". Empty: nothing in general.
+std::string_view remedy_of(OperatorKind kind) {
+  switch (kind) {
+    case OperatorKind::products:
+      return "multiply in a lower precision, and choose sizes that fill the tiles of the tensor cores";
+    case OperatorKind::attention:
+      return "use a newer fused kernel for their card, shorter windows, or fewer key and value heads";
+    case OperatorKind::convolution:
+      return "compute in bf16 with channels last, and let cuDNN or MIOpen search for the fastest algorithm";
+    case OperatorKind::softmax:
+      return "fuse the loss with the last product, so that the logits are never stored";
+    case OperatorKind::layer_norm:
+    case OperatorKind::normalisation:
+    case OperatorKind::gelu:
+    case OperatorKind::activation:
+    case OperatorKind::elementwise:
+      return "compile the model or use fused kernels, so that such work is done while the data is in fast memory";
+    case OperatorKind::copies:
+      return "keep one type and memory layout from end to end, and copy from pinned memory while the device computes";
+    case OperatorKind::embedding:
+      return "tie the embedding to the head, and use a fused gradient of the embedding";
+    case OperatorKind::optimizer:
+      return "use a fused optimiser, or update less often by accumulating gradients";
+    case OperatorKind::communication:
+      return "overlap it with the backward pass, send gradients in bf16, or send them less often by accumulating them";
+    case OperatorKind::data:
+      return "load ahead with more workers, and keep the data in the form that the step reads";
+    case OperatorKind::between:
+    case OperatorKind::idle:
+      return "launch fewer and larger kernels: compile the model, capture the step as a CUDA graph, or raise the batch";
+    case OperatorKind::graph:
+    case OperatorKind::other:
+      break;
+  }
+  return "";
+}
+
 double gain_of(const PredictionAnswer& answer) {
   return answer.step.bound == Bound::unknown ? 0 : answer.step.factor;
 }
@@ -185,6 +250,29 @@ PredictionAnswer predict(const PredictionSubject& subject, const WhatIf& what_if
   return answer_of(subject, what_if);
 }
 
+std::string largest_part_text(const KindTimes& kinds, double step_ms, const std::string& device,
+                              const std::vector<std::string>& stages) {
+  const std::vector<OperatorKind> present = kinds_in({&kinds, 1});
+  if (present.empty() || !(step_ms > 0)) return "";
+  const OperatorKind kind = present.front();
+  const double share = std::min(1.0, kinds.of(kind) / step_ms);
+  std::string text = fmt::format("The largest part of this step is {}, {}.", to_string(kind), percent_text(share));
+  if (share < 0.99)
+    text = fmt::format("{}: without it, a step would be at most {} as fast.", text.substr(0, text.size() - 1),
+                       factor_text(1 / (1 - share)));
+  std::string helpers;
+  for (const std::string& id : stages) {
+    const Stage& stage = stage_by_id(id);
+    if (std::ranges::any_of(stage.known.law.terms, [&](const LawTerm& term) {
+          return shortens(term, device) && WorkChange{.kinds = term.kinds}.matches(kind, ModelPart::unknown, "");
+        }))
+      helpers += (helpers.empty() ? "" : ", ") + stage.title;
+  }
+  if (!helpers.empty()) return text + " Stages that may shorten it: " + helpers + ".";
+  text += " No stage here shortens it.";
+  return remedy_of(kind).empty() ? text : fmt::format("{} People {}.", text, remedy_of(kind));
+}
+
 PredictionOverview predict_all(const PredictionSubject& subject, const DeviceReport* report) {
   PredictionOverview overview;
   std::vector<LawRow> shares;
@@ -204,7 +292,9 @@ PredictionOverview predict_all(const PredictionSubject& subject, const DeviceRep
     if (stage.kind == StageKind::check || stage.id == "baseline" || is_on(subject, subject.recipe, stage) ||
         !why_unavailable(subject.recipe, stage, report, subject.device).empty())
       continue;
-    overview.stages.push_back(answer_of(subject, {.stages = {stage.id}}));
+    PredictionAnswer answer = answer_of(subject, {.stages = {stage.id}});
+    if (answer.step.bound != Bound::unknown || may_shorten(subject, stage.known.law, answer.step.why_unknown))
+      overview.stages.push_back(std::move(answer));
   }
   // Gains, then what isn't known, then what buys nothing.
   const auto place = [](const PredictionAnswer& answer) {
@@ -212,6 +302,12 @@ PredictionOverview predict_all(const PredictionSubject& subject, const DeviceRep
     return std::pair(rank, -gain_of(answer));
   };
   std::ranges::stable_sort(overview.stages, {}, place);
+
+  std::vector<std::string> useful;
+  for (const PredictionAnswer& each : overview.stages)
+    if (each.step.bound == Bound::unknown || gain_of(each) >= least_gain) useful.push_back(each.stage);
+  const StepProfile traced = step_profile(subject.trace);
+  overview.largest = largest_part_text(KindTimes(traced), step_ms(traced), subject.device, useful);
 
   std::vector<std::string> climbed;
   std::optional<Recipe> recipe = subject.recipe;

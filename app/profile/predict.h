@@ -1,5 +1,5 @@
 // What would it buy: a traced step with some of its work changed, by stages, kinds of work or parts of the model; and
-// what is left at all. The one answer for the command line, Profile, Launch and the Advisor. Reads the database; any
+// what is left at all. The one answer for the command line, Profile and Launch. Reads the database; any
 // thread with a store of its own.
 #pragma once
 
@@ -85,12 +85,19 @@ bool changes_nothing(const PredictionAnswer& answer);  // by the stage's law the
 // `report`: of this machine; null: whether a stage is available here isn't asked.
 PredictionAnswer predict(const PredictionSubject& subject, const WhatIf& what_if, const DeviceReport* report);
 
+// Which kind of work takes the largest part of a step, which of these stages (ids) may shorten it, and else what people
+// do about it: sentences. Empty if the step has no work.
+std::string largest_part_text(const KindTimes& kinds, double step_ms, const std::string& device,
+                              const std::vector<std::string>& stages);
+
 // What is left: the floor, and each stage that the step doesn't have: the largest gain first, then those of which
-// nothing is known, then those that buy nothing.
+// nothing is known, then those that buy nothing. Without a stage whose gain isn't known and that changes next to
+// nothing of what the trace holds.
 struct PredictionOverview {
   StepFloor floor;  // scaled to the subject's step
   std::vector<PredictionAnswer> stages;
   std::vector<PredictionAnswer> order;  // one after the other on top of those before: those with a predicted gain
+  std::string largest;                  // largest_part_text of the traced step
   std::string sentence;                 // "after these two you are at 83 % of the floor"
   std::string why_no_floor;             // a sentence; empty: there is one
 };

@@ -233,6 +233,7 @@ Json overview_json(const PredictionSubject& subject, const PredictionOverview& o
   };
   json["stages"] = list(overview.stages);
   json["order"] = list(overview.order);
+  json["largest"] = text_or_null(overview.largest);
   json["sentence"] = text_or_null(overview.sentence);
   json["notes"] = subject.notes;
   return json;

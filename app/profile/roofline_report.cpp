@@ -61,17 +61,22 @@ TextTable roofline_table(const std::vector<KindRoofline>& kinds) {
 }
 
 std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling, std::int64_t trace) {
-  const std::string command = fmt::format("`stepladder profile show {} --roofline ", trace);
+  const bool is_window = trace == 0;
+  const auto way = [&](const char* option) {
+    return is_window ? std::string(" Attach the trace to a run of known hardware and precision to have one.")
+                     : fmt::format(" `stepladder profile show {} --roofline {} NAME` gives it", trace, option);
+  };
   if (ceiling.hardware.empty())
-    return "Nothing says which device this trace is from, so there's no ceiling to compare with. " + command +
-           "--hardware NAME` gives it; `stepladder doctor` says what this machine is called.";
+    return "Nothing says which device this trace is from, so there's no ceiling to compare with." + way("--hardware") +
+           (is_window ? "" : "; `stepladder doctor` says what this machine is called.");
   if (ceiling.precision == Precision::unknown)
-    return "Nothing says which precision these products ran in, so there's no ceiling to compare with. " + command +
-           "--precision NAME` gives it.";
+    return "Nothing says which precision these products ran in, so there's no ceiling to compare with." +
+           way("--precision") + (is_window ? "" : ".");
   const std::string device = ceiling.hardware + " in " + std::string(to_string(ceiling.precision));
   if (!ceiling.known())
-    return "The peaks of " + device +
-           " aren't known. `stepladder doctor --probe` measures those of the machine that it runs on.";
+    return "The peaks of " + device + " aren't known. " +
+           (is_window ? "The view MFU measures those of this machine."
+                      : "`stepladder doctor --probe` measures those of the machine that it runs on.");
   std::string text = "Ceiling: " + compact(ceiling.tflops) + " TFLOP/s and " + compact(ceiling.bandwidth_gb_s) +
                      " GB/s of " + device + " (" + ceiling.source + ").";
   if (!is_missing(ceiling.fp8_tflops) && ceiling.precision != Precision::fp8)
@@ -82,7 +87,8 @@ std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& 
   };
   if (is_above(true)) text += " Above 100 % of the memory: operands were still in a cache, which is faster.";
   if (is_above(false))
-    text += " Above 100 % of the peak: the peak is too low. `stepladder doctor --probe` measures it again.";
+    text += std::string(" Above 100 % of the peak: the peak is too low. ") +
+            (is_window ? "The view MFU measures it again." : "`stepladder doctor --probe` measures it again.");
   return text;
 }
 

@@ -19,7 +19,8 @@ Ceiling ceiling_of(RunStore& store, const StoredTrace& trace, const std::string&
 Json roofline_json(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling);
 TextTable roofline_table(const std::vector<KindRoofline>& kinds);
 
-// Sentences that state the ceiling, or what is missing for one; and why a kind may be above it. `trace` is its number.
+// Sentences that state the ceiling, or what is missing for one; and why a kind may be above it. `trace` is its
+// number, for the commands that help; 0: names none, but views of the window.
 std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling, std::int64_t trace);
 
 }  // namespace stepladder

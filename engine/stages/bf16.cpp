@@ -28,14 +28,6 @@ Stage stages::bf16() {
           },
           .needs_support = true,
           .known = {.words = {"bf16", "bfloat16", "autocast"},
-                    .effect = StageEffect::faster_matmuls,
-                    .precision = "bf16",
-                    .risk = "compare the loss with the previous rung",
-                    .is_off =
-                        [](const Run& run, const RecipeFacts& recipe) {
-                          if (!recipe.autocast.empty()) return recipe.autocast == "off";
-                          return run.precision == "fp32" || run.precision == "tf32";
-                        },
                     .law = {.terms = {{.kinds = {OperatorKind::products},
                                        .rule = LawRule::at_peak,
                                        .precision = "bf16",

@@ -54,7 +54,6 @@ Stage stages::compile() {
       },
       .needs_support = true,
       .known = {.words = {"torch compile", "compile"},
-                .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.compile == "off"; },
                 .law = {.terms = {{.device = "cpu",
                                    .kinds = {OperatorKind::gelu, OperatorKind::elementwise, OperatorKind::copies,
                                              OperatorKind::softmax, OperatorKind::layer_norm,

@@ -45,50 +45,48 @@ FieldText unavailable_on_gpu(const Recipe& recipe, const DeviceReport& report) {
 }  // namespace
 
 Stage stages::compile_max() {
-  return {
-      .id = "compile-max",
-      .title = "Planned step",
-      .why =
-          "The whole step is laid out once: fused kernels and products in a fixed order on fixed memory, without a "
-          "tape, "
-          "a dispatcher or an allocation.",
-      .kind = StageKind::systems_only,
-      .apply = [](Recipe& recipe) { recipe.compile = Compile::max; },
-      .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
-      .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::max; },
-      .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> FieldText {
-        if (device != "cpu" && device != "cuda")
-          return "the plan is made for CPUs and NVIDIA GPUs, and this run is on " + device;
-        if (!architecture_of(recipe).is_gpt2()) return "the plan is made for GPT-2's LayerNorm, biases and tanh GELU";
-        if (recipe.matmul == MatmulPrecision::bf16 && recipe.autocast == Autocast::off)
-          return "the plan has no bf16 inside float32 products (bf16-matmul); use it with bf16, or with neither";
-        return device == "cuda" ? unavailable_on_gpu(recipe, report) : "";
-      },
-      .needs_support = true,
-      .known = {.words = {"max autotune"},
-                .is_off = [](const Run&,
-                             const RecipeFacts& recipe) { return recipe.compile == "off" || recipe.compile == "on"; },
-                .law = {.terms = {{.kinds = {OperatorKind::products},
-                                   .rule = LawRule::at_peak,
-                                   .at_most = true,
-                                   .why = "products at the peak"},
-                                  {.kinds = {OperatorKind::gelu, OperatorKind::elementwise, OperatorKind::copies,
-                                             OperatorKind::softmax, OperatorKind::layer_norm,
-                                             OperatorKind::normalisation, OperatorKind::attention,
-                                             OperatorKind::embedding, OperatorKind::between, OperatorKind::other},
-                                   .rule = LawRule::vanishes,
-                                   .at_most = true,
-                                   .why = "what is between two products, if it costs nothing in the cache"},
-                                  {.kinds = {OperatorKind::optimizer},
-                                   .rule = LawRule::moves_bytes,
-                                   .amount = 28,
-                                   .at_most = true,
-                                   .why = "the update in one pass: 28 bytes a parameter"},
-                                  {.device = "cuda",
-                                   .kinds = {OperatorKind::idle},
-                                   .rule = LawRule::vanishes,
-                                   .at_most = true,
-                                   .why = "launch gaps, if one call starts the whole step"}}}}};
+  return {.id = "compile-max",
+          .title = "Planned step",
+          .why =
+              "The whole step is laid out once: fused kernels and products in a fixed order on fixed memory, without a "
+              "tape, "
+              "a dispatcher or an allocation.",
+          .kind = StageKind::systems_only,
+          .apply = [](Recipe& recipe) { recipe.compile = Compile::max; },
+          .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
+          .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::max; },
+          .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> FieldText {
+            if (device != "cpu" && device != "cuda")
+              return "the plan is made for CPUs and NVIDIA GPUs, and this run is on " + device;
+            if (!architecture_of(recipe).is_gpt2())
+              return "the plan is made for GPT-2's LayerNorm, biases and tanh GELU";
+            if (recipe.matmul == MatmulPrecision::bf16 && recipe.autocast == Autocast::off)
+              return "the plan has no bf16 inside float32 products (bf16-matmul); use it with bf16, or with neither";
+            return device == "cuda" ? unavailable_on_gpu(recipe, report) : "";
+          },
+          .needs_support = true,
+          .known = {.words = {"max autotune"},
+                    .law = {.terms = {{.kinds = {OperatorKind::products},
+                                       .rule = LawRule::at_peak,
+                                       .at_most = true,
+                                       .why = "products at the peak"},
+                                      {.kinds = {OperatorKind::gelu, OperatorKind::elementwise, OperatorKind::copies,
+                                                 OperatorKind::softmax, OperatorKind::layer_norm,
+                                                 OperatorKind::normalisation, OperatorKind::attention,
+                                                 OperatorKind::embedding, OperatorKind::between, OperatorKind::other},
+                                       .rule = LawRule::vanishes,
+                                       .at_most = true,
+                                       .why = "what is between two products, if it costs nothing in the cache"},
+                                      {.kinds = {OperatorKind::optimizer},
+                                       .rule = LawRule::moves_bytes,
+                                       .amount = 28,
+                                       .at_most = true,
+                                       .why = "the update in one pass: 28 bytes a parameter"},
+                                      {.device = "cuda",
+                                       .kinds = {OperatorKind::idle},
+                                       .rule = LawRule::vanishes,
+                                       .at_most = true,
+                                       .why = "launch gaps, if one call starts the whole step"}}}}};
 }
 
 }  // namespace stepladder

@@ -27,9 +27,7 @@ Stage stages::cosine_lr() {
                 recipe.lr_warmup = 0;
               },
           .is_on = [](const Recipe& recipe) { return recipe.schedule == Schedule::cosine; },
-          .known = {.words = {"cosin"},
-                    .effect = StageEffect::learning_rate_climb,
-                    .law = {.terms = {{.why = "only a number changes"}}}}};
+          .known = {.words = {"cosin"}, .law = {.terms = {{.why = "only a number changes"}}}}};
 }
 
 }  // namespace stepladder

@@ -21,11 +21,6 @@ Stage stages::flash_attention() {
       .undo = [](Recipe& recipe) { recipe.attention = Attention::explicit_scores; },
       .is_on = [](const Recipe& recipe) { return recipe.attention == Attention::scaled_dot_product; },
       .known = {.words = {"flash", "scaled dot product", "sdpa"},
-                .effect = StageEffect::fused_attention,
-                .is_off =
-                    [](const Run& run, const RecipeFacts& recipe) {
-                      return (recipe.attention.empty() ? run.attention : recipe.attention) == "explicit";
-                    },
                 .law = {.terms = {{.kinds = {OperatorKind::softmax, OperatorKind::elementwise, OperatorKind::copies},
                                    .part = ModelPart::attention,
                                    .rule = LawRule::vanishes,

@@ -20,8 +20,6 @@ Stage stages::fused_adamw() {
       .undo = [](Recipe& recipe) { recipe.optimizer = Optimizer::adamw; },
       .is_on = [](const Recipe& recipe) { return recipe.optimizer == Optimizer::fused_adamw; },
       .known = {.words = {"fused+optimizer", "fused+adam"},
-                .effect = StageEffect::fused_update,
-                .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.optimizer == "adamw"; },
                 .law = {.terms = {{.kinds = {OperatorKind::optimizer},
                                    .rule = LawRule::moves_bytes,
                                    .amount = 28,

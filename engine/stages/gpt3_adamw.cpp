@@ -28,7 +28,6 @@ Stage stages::gpt3_adamw() {
               },
           .is_on = [](const Recipe& recipe) { return recipe.beta2 == 0.95 && recipe.clip == 1.0; },
           .known = {.words = {"hyper param+adam", "clipping"},
-                    .effect = StageEffect::clipped_gradients,
                     .law = {.terms = {{.kinds = {OperatorKind::optimizer},
                                        .rule = LawRule::adds_bytes,
                                        .amount = 12,

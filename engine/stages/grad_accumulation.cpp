@@ -42,7 +42,6 @@ Stage stages::grad_accumulation() {
           .seldom_faster =
               [](auto&&...) { return "it saves memory and seldom time: the same arithmetic in smaller products"; },
           .known = {.words = {"gradient accum", "grad accum"},
-                    .effect = StageEffect::fewer_exchanges,
                     .law = {.terms = {{.at_most = true, .why = "as much arithmetic as before, in smaller products"}}}}};
 }
 

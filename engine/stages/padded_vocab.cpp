@@ -24,11 +24,6 @@ Stage stages::padded_vocab() {
             return fits ? "a vocabulary of " + std::to_string(recipe.vocab) + " is already a multiple of 128" : "";
           },
           .known = {.words = {"nice numbers", "vocab"},
-                    .effect = StageEffect::tiled_vocabulary,
-                    .is_off =
-                        [](const Run&, const RecipeFacts& recipe) {
-                          return recipe.vocab > 0 && recipe.vocab % 128 != 0 && recipe.vocab_multiple % 128 != 0;
-                        },
                     .law = {.terms = {{.kinds = {OperatorKind::products},
                                        .part = ModelPart::head,
                                        .rule = LawRule::at_peak,

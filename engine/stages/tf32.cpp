@@ -22,15 +22,6 @@ Stage stages::tf32() {
           },
           .needs_support = true,
           .known = {.words = {"precision+tf32", "matmul precision"},
-                    .effect = StageEffect::faster_matmuls,
-                    .precision = "tf32",
-                    // B 4, T 1024, medians of fifty steps. (The other public ladder's clock was read too early.)
-                    .published = {{"cuda", 13'606, 32'553, "a log of GPT-2 124M on an A100"}},
-                    .is_off =
-                        [](const Run& run, const RecipeFacts& recipe) {
-                          return run.device == "cuda" && run.precision == "fp32" && recipe.autocast != "bf16" &&
-                                 (recipe.matmul.empty() || recipe.matmul == "fp32");
-                        },
                     .law = {.terms = {{.device = "cuda",
                                        .kinds = {OperatorKind::products},
                                        .rule = LawRule::at_peak,

@@ -110,19 +110,10 @@ RecipeFacts recipe_facts(const Run& run) {
     facts.devices = std::max(facts.devices, devices);
     facts.names_devices = facts.names_devices || devices > 0;
   }
-  facts.matmul = text_of(recipe, "matmul").value_or("");
-  facts.autocast = text_of(recipe, "autocast").value_or("");
-  facts.optimizer = text_of(recipe, "optimizer").value_or("");
-  facts.attention = text_of(recipe, "attention").value_or("");
-  facts.compile = text_of(recipe, "compile").value_or("");
   facts.fell_back = text_of(recipe, "fell_back").value_or("");
-  facts.vocab_multiple = integer_or(recipe, "vocab_multiple", 0);
   facts.batch = count_of(recipe, {"batch", "batch_size", "train_batch_size", "micro_batch_size", "device_batch_size",
                                   "per_device_train_batch_size"});
   facts.nproc = integer_or(recipe, "nproc", 0);
-  if (const auto clip = recipe.find("clip"); clip != recipe.end() && clip->is_number())
-    facts.clip = clip->get<double>();
-  facts.lr_warmup = integer_or(recipe, "lr_warmup", -1);
   return facts;
 }
 

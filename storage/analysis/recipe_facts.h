@@ -26,18 +26,9 @@ struct RecipeFacts {
   std::string model;           // "gpt2", "nano"
   int devices = 1;             // that shared each step
   bool names_devices = false;  // the recipe says how many
-  // For advice, as the recipe spells it; empty, 0, missing and -1: unknown.
-  std::string matmul;     // "fp32", "tf32", "bf16"
-  std::string autocast;   // "off", "bf16"
-  std::string optimizer;  // "adamw", "fused-adamw"
-  std::string attention;  // "explicit", "scaled-dot-product"
-  std::string compile;    // "off", "on", "max": as asked for
-  std::string fell_back;  // "compile-max fell back to compile: ...", where steps were taken in a plainer way than that
-  std::int64_t vocab_multiple = 0;
+  std::string fell_back;   // "compile-max fell back to compile: ...", where steps were taken in a plainer way than that
   std::int64_t batch = 0;  // sequences per micro-batch
   std::int64_t nproc = 0;
-  double clip = missing;  // 0: gradients are not clipped
-  std::int64_t lr_warmup = -1;
 };
 
 // The facts in Run::recipe (by the names above; `devices` may be called `world_size` or `gpus`; the model's shape also

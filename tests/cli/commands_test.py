@@ -335,7 +335,7 @@ class Screenshot(unittest.TestCase):
         status, _, err = place.run("screenshot", "--view", "ladder", "--out", place.path / "x.png")
         if status != 0 and "no window can be opened" in err:
             self.skipTest("no desktop or no OSMesa here: " + err.strip())
-        for view in ("launch", "live", "ladder", "history"):
+        for view in ("launch", "live", "ladder", "history", "advisor"):  # the last is profile by its old name
             for theme in ("dark", "light"):
                 out = place.path / f"{view}-{theme}.png"
                 status, _, err = place.run("screenshot", "--view", view, "--theme", theme, "--size", "1280x720", "--out", out)

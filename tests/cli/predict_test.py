@@ -75,6 +75,7 @@ class Predict(unittest.TestCase):
         status, out, err = self.place.run("predict", f"profile:{self.traced}")
         self.assertEqual(status, 0, err)
         self.assertIn("matrix products", out)
+        self.assertIn(made["largest"].split(":")[0], " ".join(out.split()))
 
     def test_a_run_is_measured_and_its_trace_gives_the_factor(self):
         run = self.place.json("train", *TINY, "--steps", 12)["id"]

@@ -24,7 +24,6 @@
 #include "app/text/terminal_text.h"
 #include "engine/files/data_error.h"
 #include "engine/stage.h"
-#include "storage/analysis/advice.h"
 #include "storage/database/rescue/rescue.h"
 #include "tests/fuzz/sound_project.h"
 #include "tests/fuzz/value_changes.h"
@@ -268,23 +267,6 @@ void look(RunStore& store) {
   });
 }
 
-void advise_about(RunStore& store) {
-  expect_answer([&] {
-    const std::vector<RunAndSummary> runs = store.runs_with_summaries();
-    std::vector<Overview> losses;
-    losses.reserve(runs.size());
-    std::vector<AdviceRun> project;
-    for (const RunAndSummary& each : runs)
-      project.push_back({.run = &each.run,
-                         .summary = &each.summary,
-                         .parts = store.recordings().mean_parts(each.run, each.summary.warmup_steps),
-                         .loss = &losses.emplace_back(store.overview(each.run.id, Quantity::loss)),
-                         .gpu_load = 0.4});
-    const HardwareTable hardware = HardwareTable::load(assets_folder());
-    for (const AdviceRun& each : project) advise(project, each.run->id, hardware, known_stages());
-  });
-}
-
 void look_at_traces(RunStore& store) {
   expect_answer([&] {
     for (const StoredTrace& trace : store.traces().list()) {
@@ -385,7 +367,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       RunStore store = RunStore::open(file, what == 5 ? RunStore::Mode::read_only : RunStore::Mode::read_write);
       look(store);
       look_at_traces(store);
-      advise_about(store);
       expect_answer([&] { empty_bin(store, 2e9); });
     });
   }

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "app/desktop/workspace/advice_view.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
 
@@ -25,9 +24,6 @@ TEST(CurrentRun, IsTheOneThatWasSelectedOrOpenedLast) {
   DesktopApp app(store, nullptr, DesktopSettings{.panels = {"history"}});
   ASSERT_TRUE(imgui.click(app, "history.run." + std::to_string(runs[1])));
   EXPECT_EQ(app.workspace().selection.shown_run, runs[1]) << "a click in History";
-  ASSERT_TRUE(imgui.click(app, "side.advisor"));
-  for (int i = 0; i < 3; ++i) imgui.frame(app);
-  EXPECT_EQ(app.workspace().advice->about, runs[1]);
   ASSERT_TRUE(imgui.click(app, "side.ladder"));
   ASSERT_TRUE(imgui.click(app, "ladder.rung.2"));
   EXPECT_EQ(app.workspace().selection.shown_run, runs[5]) << "a row of the newest ladder";
@@ -54,7 +50,7 @@ TEST(CurrentRun, ItsRecipeBeginsWithWhatDiffersFromTheBaseline) {
   EXPECT_LT(ui_test_anchors::find("run.setting.zeta")->y0, ui_test_anchors::find("run.setting.batch")->y0);
 }
 
-// Without a choice it is the ladder's fastest run with a possible speed, in Run, MFU and the Advisor.
+// Without a choice it is the ladder's fastest run with a possible speed, in Run and MFU.
 TEST(CurrentRun, IsTheFastestOfTheShownLadderUntilOneIsChosen) {
   RunStore store = RunStore::in_memory();
   const LadderId ladder = store.create_ladder({.name = "mine"});
@@ -80,13 +76,10 @@ TEST(CurrentRun, IsTheFastestOfTheShownLadderUntilOneIsChosen) {
   const RunId last = insert("slow", ladder, 3, 200);
   insert("a run apart", std::nullopt, 0, 50);
   Headless imgui;
-  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"advisor"}});
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"mfu"}});
   app.workspace().hardware = HardwareTable::read(std::string(STEPLADDER_SOURCE_DIR) + "/assets/hardware.csv");
   ASSERT_TRUE(app.workspace().current_run());
   EXPECT_EQ(app.workspace().current_run()->run.id, fast);
-  EXPECT_TRUE(imgui.frames_until(app, [&] { return app.workspace().advice->about == fast; }));
-  for (int i = 0; i < 3; ++i) imgui.frame(app);
-  EXPECT_TRUE(ui_test_anchors::find("advisor.answer"));
   app.workspace().selection.rung = 3;
   EXPECT_EQ(app.workspace().current_run()->run.id, last) << "the chosen rung";
   app.workspace().selection.shown_run = fast;

@@ -20,8 +20,6 @@
 #include "app/runs/loaded_runs.h"
 #include "app/text/format.h"
 #include "app/text/verdict_text.h"
-#include "storage/analysis/advice.h"
-#include "storage/analysis/known_stage.h"
 
 namespace stepladder {
 namespace {
@@ -247,36 +245,6 @@ TEST_P(OneJudgement, OfARunIsTheSameInMfuAndRecord) {
     EXPECT_EQ(log.problem.empty(), entry.run.status == RunStatus::finished) << entry.run.name;
     EXPECT_EQ(log.last_step, entry.summary.last_step);
   }
-}
-
-TEST_P(OneJudgement, OfAStageIsTheSameInAdvisorAndLadder) {
-  if (GetParam().words.empty()) return;
-  LadderViewModel ladder;
-  settle([&](DataRequests& asked) { ladder.update(workspace_, ladder_, 0, ComparisonAxis::steps, nullptr, asked); });
-  const RungJudgement& rung = ladder.model.rungs.at(1).judged;
-  const Gain& shown = rung.own_step;
-  const std::vector<KnownStage> stages{
-      {.id = "tf32", .title = "TF32", .is_off = [](const stepladder::Run&, const RecipeFacts&) { return true; }}};
-  const std::vector<RunAndSummary> known = store_.runs_with_summaries();
-  std::vector<AdviceRun> project;
-  std::deque<Series> steps;
-  for (const RunAndSummary& run : known) {
-    steps.push_back(load_run(store_, run.run, most_steps_of_each(known.size())).series);
-    project.push_back({.run = &run.run, .summary = &run.summary, .series = &steps.back()});
-  }
-  const std::vector<Advice> list = advise(project, ids_[0][0], context_.hardware, stages, true);
-  const auto advice = std::find_if(list.begin(), list.end(), [](const Advice& each) { return each.stage == "tf32"; });
-  if (advice != list.end() && shown.worst() != Trust::trusted) {
-    EXPECT_NE(advice->gain.source, GainSource::own_measurement) << "Ladder can't tell it";
-  }
-  if (shown.worst() != Trust::trusted || GetParam().base_trust != Trust::trusted) return;  // to be trusted first
-  ASSERT_NE(advice, list.end());
-  EXPECT_EQ(advice->gain.answer, rung.answer());
-  const bool is_clear = rung.answer() != RungAnswer::cannot_tell;
-  EXPECT_EQ(advice->gain.known(), is_clear);
-  if (!is_clear) return;
-  EXPECT_EQ(advice->gain.low, shown.ci95.low);
-  EXPECT_EQ(advice->gain.high, shown.ci95.high);
 }
 
 TEST_P(OneJudgement, OfARunIsTheSameInCompareViewAndCommandLine) {

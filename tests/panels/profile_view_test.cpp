@@ -10,6 +10,7 @@
 #include "app/desktop/profile/profile_state.h"
 #include "app/import/trace_import.h"
 #include "app/profile/difference_text.h"
+#include "engine/recipe.h"
 #include "storage/database/traces/trace_store.h"
 #include "storage/errors.h"
 #include "tests/panels/headless.h"
@@ -91,10 +92,12 @@ TEST_F(ProfilePanel, one_trace_then_the_difference_of_two) {
   ASSERT_TRUE(is_shown(imgui, app));
   EXPECT_EQ(app.workspace().profile_state->view->after->name, "slow");
   EXPECT_FALSE(app.workspace().profile_state->view->difference);
-  const std::vector<ShownStage>& stages = app.workspace().profile_state->view->after->stages;
-  ASSERT_FALSE(stages.empty());
-  for (const ShownStage& each : stages) EXPECT_EQ(each.why_unknown.empty(), each.step != "-") << each.title;
-  ASSERT_TRUE(imgui.click(app, "profile.tab.6")) << "what stages would buy";
+  const ShownNext& next = app.workspace().profile_state->view->after->next;
+  EXPECT_TRUE(next.largest.starts_with("The largest part of this step is matrix products, ")) << next.largest;
+  for (const ShownStage& each : next.stages) EXPECT_NE(each.step, "-") << each.title;
+  ASSERT_TRUE(imgui.click(app, "profile.tab.6"));
+  imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("profile.next"));
   // Dropped, read on another thread, and compared with the first.
   const std::filesystem::path file = folder_ / "fast.json.dropped";
   std::ofstream(file, std::ios::binary) << step_text(20);
@@ -117,6 +120,25 @@ TEST_F(ProfilePanel, one_trace_then_the_difference_of_two) {
   app.execute();
   imgui.press(app, ImGuiKey_Z, true);
   ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_state->view->sources.size() == 1; }));
+}
+
+TEST_F(ProfilePanel, what_next_launches_a_stage_on_a_run_that_was_trained_here) {
+  Recipe recipe;
+  recipe.vocab = 256;
+  const RunId run = store_.insert_finished(
+      {.name = "mine", .status = RunStatus::finished, .source = "launched", .device = "cpu", .recipe = to_json(recipe)},
+      std::vector<StepRecord>{{.step = 1, .loss = 4, .dt_ms = 0.16}});
+  store_.traces().attach(import("t", step_text(60)), run);
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  const ShownNext& next = app.workspace().profile_state->view->after->next;
+  EXPECT_EQ(next.run, run);
+  ASSERT_FALSE(next.stages.empty()) << next.rest;
+  const std::string stage = next.stages.front().id;
+  ASSERT_TRUE(imgui.click(app, "profile.tab.6"));
+  ASSERT_TRUE(imgui.click(app, "profile.launch." + stage));
+  EXPECT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("title.Launch").has_value(); }));
 }
 
 TEST_F(ProfilePanel, a_step_beside_itself_is_said_to_be) {

@@ -89,7 +89,7 @@ TEST(Ladder, IsDeletedWithItsRunsAndBroughtBack) {
 
 TEST(EmptyView, SaysItsName) {
   RunStore store = RunStore::in_memory();
-  for (const char* view : {"live", "ladder", "run", "compare", "history", "record", "advisor", "profile", "machines"}) {
+  for (const char* view : {"live", "ladder", "run", "compare", "history", "record", "profile", "machines"}) {
     Headless imgui;
     DesktopApp app(store, nullptr, {.panels = {view}});
     std::string title = view;
@@ -258,7 +258,7 @@ TEST(SmallWindow, EveryViewIsReachedAndKeepsTheRoomThatItNeeds) {
   DesktopApp app(store, nullptr, {.panels = {"history"}});
   ImGui::GetIO().DisplaySize = ImVec2(640, 400);
   for (const char* view : {"launch", "live", "ladder", "compare", "history", "run", "mfu", "tries", "record", "import",
-                           "advisor", "profile", "machines"}) {
+                           "profile", "machines"}) {
     ASSERT_TRUE(imgui.click(app, std::string("side.") + view)) << view;
     const auto item = ui_test_anchors::find(std::string("side.") + view);
     ASSERT_TRUE(item);

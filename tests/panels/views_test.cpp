@@ -424,9 +424,7 @@ TEST(ReadOnly, NothingThatTrainsCanBeStarted) {
                           steps);
   }
   const std::vector<std::pair<const char*, std::vector<const char*>>> views{
-      {"run", {"run.again", "run.real", "run.trace"}},
-      {"ladder", {"ladder.real", "ladder.trace"}},
-      {"advisor", {"advisor.trace"}}};
+      {"run", {"run.again", "run.real", "run.trace"}}, {"ladder", {"ladder.real", "ladder.trace"}}};
   for (const auto& [panel, buttons] : views) {
     Headless imgui;
     DesktopApp app(store, nullptr, {.panels = {panel}});

@@ -72,6 +72,7 @@ std::string overview_text(const PredictionSubject& subject, const PredictionOver
                                            percent_text(floor.known_share))
                          : overview.why_no_floor) +
           "\n";
+  if (!overview.largest.empty()) text += notes_text(overview.largest) + "\n";
   std::vector<std::vector<std::string>> stages{{"stage", "a step", "gain", "why"}};
   std::string unchanged;
   for (const PredictionAnswer& each : overview.stages) {

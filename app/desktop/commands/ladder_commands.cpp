@@ -99,13 +99,11 @@ void commands::execute(DesktopState& desktop, const ProposeLadder& propose) {
 void commands::execute(DesktopState& desktop, const ProposeStage& propose) {
   const RunEntry* entry = desktop.workspace.find(propose.run);
   if (!entry) return;
-  LadderRequest request{.name = entry->run.name + " + " + propose.words,
-                        .base = recipe_from_json(entry->run.recipe),
-                        .rungs = {{.stages = {all_stages().front().id}}, propose.rung},
-                        .repeats = propose.repeats,
-                        .interleave = propose.repeats > 1};
-  if (propose.starts) return commands::execute(desktop, LaunchLadder{.request = std::move(request)});
-  fill_form(desktop, draft_of(std::move(request)));
+  fill_form(desktop, draft_of({.name = entry->run.name + " + " + propose.stage,
+                               .base = recipe_from_json(entry->run.recipe),
+                               .rungs = {{.stages = {all_stages().front().id}}, {.stages = {propose.stage}}},
+                               .repeats = 3,
+                               .interleave = true}));
   desktop.panels.show("launch");
 }
 

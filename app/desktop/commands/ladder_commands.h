@@ -32,12 +32,9 @@ struct OpenLadderPreset {  // into the Launch view
 struct ProposeLadder {  // fills the Launch view with this ladder's rungs, in sizes that fit this machine
   LadderId ladder = 0;
 };
-struct ProposeStage {  // a run's recipe as the baseline, and this rung on top: launched, or only filled into Launch
+struct ProposeStage {  // fills the Launch view with a run's recipe as the baseline, and this stage on top
   RunId run = 0;
-  PlannedRung rung;
-  std::string words;  // its description: "bf16", "batch 16"
-  int repeats = 1;    // of each of the two, in turns
-  bool starts = false;
+  std::string stage;
 };
 struct ContinueLadder {  // its runs that were interrupted or never began
   LadderId ladder = 0;

@@ -4,6 +4,7 @@
 #include "app/desktop/profile/profile_view.h"
 
 #include <algorithm>
+#include <map>
 
 #include "app/host/environment.h"
 #include "app/profile/difference_text.h"
@@ -87,17 +88,49 @@ void play_at_ceilings(ShownProfile& shown, const TraceProfile& profile) {
   }
 }
 
+// The stages that the run doesn't have; all of an unknown recipe.
+std::vector<std::string> stages_without(const std::optional<Run>& run) {
+  std::vector<std::string> ids;
+  for (const Stage& stage : all_stages()) {
+    const bool is_known = run && run->source == "launched";
+    if (stage.kind != StageKind::check && !(is_known && stage.is_on(recipe_from_json(run->recipe))))
+      ids.push_back(stage.id);
+  }
+  return ids;
+}
+
+RunId launched_here(const std::optional<Run>& run) {
+  return run && run->source == "launched" ? run->id : 0;
+}
+
 // Plays the kept steps again with each stage.
-void predict_stages(ShownProfile& shown, RunStore& store, const StoredTrace& trace) {
+ShownNext next_of(RunStore& store, const StoredTrace& trace, const KindTimes& kinds, double step_ms) {
+  constexpr double least_gain = 1.005;
   const std::int64_t slices = kept_slices(store, trace.id);
-  if (slices == 0 || slices > most_slices_to_wait_for) return;
-  const PredictionOverview overview = predict_all(load_subject(store, trace), nullptr);
-  for (const PredictionAnswer& each : overview.stages)
-    shown.stages.push_back({.title = stage_by_id(each.stage).title,
-                            .step = step_text(each.step),
-                            .gain = gain_text(each.step),
-                            .why_unknown = each.step.why_unknown});
-  shown.best_order = overview.sentence;
+  ShownNext next{.run = launched_here(trace.run ? store.run(*trace.run) : std::nullopt)};
+  if (slices == 0 || slices > most_slices_to_wait_for) {
+    next.largest = largest_part_text(kinds, step_ms, trace.profile.on_gpu ? "cuda" : "cpu", stages_without({}));
+    next.rest = slices == 0 ? "This trace keeps no slices, so no gain is predicted."
+                            : "This trace has too many slices to predict gains while you wait.";
+    return next;
+  }
+  const PredictionSubject subject = load_subject(store, trace);
+  const PredictionOverview overview = predict_all(subject, nullptr);
+  std::map<std::string, std::string> unknown;  // titles by reason
+  for (const PredictionAnswer& each : overview.stages) {
+    const std::string& title = stage_by_id(each.stage).title;
+    if (std::string& titles = unknown[each.step.why_unknown]; !each.step.why_unknown.empty())
+      titles += (titles.empty() ? "" : ", ") + title;
+    else if (each.step.factor >= least_gain)
+      next.stages.push_back({each.stage, title, step_text(each.step), gain_text(each.step),
+                             each.rows.empty() ? "" : each.rows.front().why});
+  }
+  for (const auto& [why, titles] : unknown)
+    if (!why.empty()) next.rest += (next.rest.empty() ? "" : " ") + titles + " can't be predicted: " + why + ".";
+  for (const std::string& note : subject.notes) next.rest += (next.rest.empty() ? "" : " ") + note;
+  next.largest = overview.largest;
+  next.order = overview.sentence;
+  return next;
 }
 
 // The same step of the same trace; null: it must be read.
@@ -142,14 +175,14 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     shown.kinds = KindTimes(step_profile(*trace));
     const Ceiling ceiling = ceiling_of(store, *trace, "", "");
     shown.rooflines = rooflines(trace->profile, ceiling);
-    shown.ceiling = ceiling_text(shown.rooflines, ceiling, trace->id);
+    shown.ceiling = ceiling_text(shown.rooflines, ceiling, 0);
     shown.peak = of_rank(ceiling, trace->profile);
     shown.ranks = rank_report(trace->profile);
     shown.spread = step_spread(trace->profile);
     take_run(shown, store, *trace);
     take_slices(shown, store);
     play_at_ceilings(shown, trace->profile);
-    predict_stages(shown, store, *trace);
+    shown.next = next_of(store, *trace, shown.kinds, shown.step_ms);
     shown.operators = std::move(trace->profile.operators);
     shown.has_graphs = has_graphs(shown.operators);
   } else if (side.kind == ProfileSide::Kind::run) {
@@ -169,6 +202,8 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     shown.kinds = KindTimes(timed);
     shown.step_ms = step_ms(timed);
     shown.operators = traced(timed);
+    shown.next = {.largest = largest_part_text(shown.kinds, shown.step_ms, run->device, stages_without(*run)),
+                  .run = launched_here(run)};
   } else {
     return std::nullopt;
   }

@@ -34,10 +34,18 @@ struct ProfileSource {
   ProfileFacts facts;
 };
 
-// What a stage would buy of the shown step, in words.
+// What a stage that has a predicted gain would buy of the shown step, in words.
 struct ShownStage {
-  std::string title, step, gain;
-  std::string why_unknown;  // empty: it is predicted
+  std::string id, title, step, gain, why;
+};
+
+// What would make the shown step shorter.
+struct ShownNext {
+  std::string largest;             // sentences about the largest part of the step; empty: it has no work
+  std::vector<ShownStage> stages;  // that the step doesn't have, the largest gain first
+  std::string rest;                // sentences: of what nothing is predicted, and what makes predictions doubtful
+  std::string order;               // a sentence about the first stages and the floor
+  RunId run = 0;                   // trained here, whose recipe can be launched with a stage more; 0: none
 };
 
 // One of the two that are shown.
@@ -57,11 +65,10 @@ struct ShownProfile {
   std::vector<TracedOperator> operators;
   KindTimes kinds{StepProfile{}};  // of the same
   Anatomy anatomy;
-  bool has_graphs = false;                   // of torch.compile
-  std::vector<KindRoofline> rooflines;       // of a trace
-  std::vector<double> gain_at_best;          // by OperatorKind: the step's, at its ceiling; missing: not played
-  std::vector<ShownStage> stages;            // that the step doesn't have, the largest gain first; empty: not played
-  std::string best_order;                    // a sentence about the first of them and the floor
+  bool has_graphs = false;              // of torch.compile
+  std::vector<KindRoofline> rooflines;  // of a trace
+  std::vector<double> gain_at_best;     // by OperatorKind: the step's, at its ceiling; missing: not played
+  ShownNext next;
   std::string ceiling;                       // sentences about what these are compared with
   Ceiling peak;                              // of a rank, for single slices
   RankReport ranks;                          // of a trace of several

@@ -94,13 +94,6 @@ void draw_import(const Pen& pen) {
   pen.line({{7, 10}, {12, 15}, {17, 10}});
   pen.line({{3, 15}, {3, 21}, {21, 21}, {21, 15}});
 }
-void draw_advisor(const Pen& pen) {
-  pen.arc({12, 10}, 7, 135, 405);
-  pen.line({{9, 18}, {15, 18}});
-  pen.line({{10, 21.5f}, {14, 21.5f}});
-  pen.line({{7.2f, 15}, {9, 18}});
-  pen.line({{16.8f, 15}, {15, 18}});
-}
 void draw_profile(const Pen& pen) {
   pen.line({{3, 5}, {21, 5}});
   pen.line({{3, 11}, {10, 11}});
@@ -145,13 +138,12 @@ struct Icon {
   std::string_view name;
   void (*draw)(const Pen&);
 };
-constexpr std::array icons{
-    Icon{"launch", draw_launch},   Icon{"live", draw_live},         Icon{"ladder", draw_ladder},
-    Icon{"compare", draw_compare}, Icon{"history", draw_history},   Icon{"run", draw_run},
-    Icon{"mfu", draw_gauge},       Icon{"import", draw_import},     Icon{"record", draw_record},
-    Icon{"advisor", draw_advisor}, Icon{"machines", draw_machines}, Icon{"profile", draw_profile},
-    Icon{"fold", draw_fold},       Icon{"unfold", draw_unfold},     Icon{"theme", draw_theme},
-    Icon{"search", draw_search},   Icon{"tries", draw_tries}};
+constexpr std::array icons{Icon{"launch", draw_launch},     Icon{"live", draw_live},       Icon{"ladder", draw_ladder},
+                           Icon{"compare", draw_compare},   Icon{"history", draw_history}, Icon{"run", draw_run},
+                           Icon{"mfu", draw_gauge},         Icon{"import", draw_import},   Icon{"record", draw_record},
+                           Icon{"machines", draw_machines}, Icon{"profile", draw_profile}, Icon{"fold", draw_fold},
+                           Icon{"unfold", draw_unfold},     Icon{"theme", draw_theme},     Icon{"search", draw_search},
+                           Icon{"tries", draw_tries}};
 
 }  // namespace
 

@@ -36,18 +36,17 @@ const char* group_at(const std::string& panel) {
 
 // What a view is for; empty if its title says it.
 std::string what_of(const std::string& panel) {
-  constexpr std::array<std::array<const char*, 2>, 13> views{
+  constexpr std::array<std::array<const char*, 2>, 12> views{
       {{"launch", "Trains a ladder or a sweep"},
        {"live", "The run that trains now"},
        {"ladder", "What each rung bought, and whether it is real"},
        {"compare", "Curves of several runs, and their differences"},
        {"history", "All runs: filter, group, tag, delete"},
        {"run", "One run in full"},
-       {"profile", "Where a step's time goes, slice by slice"},
+       {"profile", "Where a step's time goes, and what would make it shorter"},
        {"mfu", "Share of the hardware's peak, and the roofline"},
        {"tries", "Series of changes to a script, each judged"},
        {"record", "Whether a pool of runs is a record"},
-       {"advisor", "Why a step takes its time, and what to try next"},
        {"import", "Logs, tables, traces, other trackers' data"},
        {"machines", "Hosts and clusters that runs are launched on"}}};
   for (const auto& [id, what] : views)

@@ -4,7 +4,6 @@
 #include "app/desktop/models/import_preview.h"
 #include "app/desktop/profile/profile_state.h"
 #include "app/desktop/workspace.h"
-#include "app/desktop/workspace/advice_view.h"
 #include "app/desktop/workspace/launch_state.h"
 #include "app/desktop/workspace/machines_state.h"
 #include "app/desktop/workspace/verification.h"

@@ -21,6 +21,7 @@
 #include "app/desktop/widgets.h"
 #include "app/panels/ladder/parts.h"
 #include "app/panels/ladder/sweep.h"
+#include "app/text/format.h"
 
 namespace stepladder {
 namespace {

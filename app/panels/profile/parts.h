@@ -49,7 +49,9 @@ void take_chosen_files(ProfilePanelState& state, Commands& commands);
 void draw_progress(const Workspace& workspace, Commands& commands);  // of an import
 void draw_head(ProfilePanelState& state, const ProfileView* view, bool is_writable);
 void draw_question(ProfilePanelState& state, const ProfileView& view,
-                   Commands& commands);                          // which profiles, and the search
+                   Commands& commands);  // which profiles, and the search
+// What would make the step shorter: its largest part, then each stage's gain with a button, then the rest in words.
+void draw_what_next(const ShownNext& next, const Workspace& workspace, Commands& commands);
 void draw_owner(const ShownProfile& shown, Commands& commands);  // the run that the trace is of, or may be of
 
 }  // namespace stepladder

@@ -157,9 +157,9 @@ void draw_kinds(ProfilePanelState& state, const ProfileView& view) {
   if (state.icicle.range() && (view.after->sums || (view.before && view.before->sums)))
     return draw_range_kinds(state, view, *state.icicle.range());
   text_strong("Kinds of work");
-  const KindBars after{view.after->kinds, view.after->step_ms};
+  const KindBars after{view.after->kinds, view.after->step_ms, unit_of(*view.after)};
   if (view.before) {
-    const KindBars before{view.before->kinds, view.before->step_ms};
+    const KindBars before{view.before->kinds, view.before->step_ms, unit_of(*view.before)};
     text_cut("grey: " + view.before->name, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular,
              small_size, Cut::middle);
     draw_operator_bars(after, kind_colour, &before, view.is_verdict());
@@ -190,7 +190,7 @@ void draw_chosen(const ProfilePanelState& state, const ProfileView& view) {
   mark("profile.chosen");
 }
 
-void draw_tabs(ProfilePanelState& state, const ProfileView& view) {
+void draw_tabs(ProfilePanelState& state, const ProfileView& view, const Workspace& workspace, Commands& commands) {
   struct Entry {
     const char* name;
     ProfileTab tab;
@@ -198,9 +198,9 @@ void draw_tabs(ProfilePanelState& state, const ProfileView& view) {
   };
   const std::array entries{Entry{"Difference", ProfileTab::difference, view.difference.has_value()},
                            Entry{"Operators", ProfileTab::operators, true},
+                           Entry{"What next", ProfileTab::stages, !view.after->next.largest.empty()},
                            Entry{"Parts of the model", ProfileTab::anatomy, !view.after->anatomy.empty()},
                            Entry{"Roofline", ProfileTab::roofline, !view.after->rooflines.empty()},
-                           Entry{"What next", ProfileTab::stages, !view.after->stages.empty()},
                            Entry{"Ranks", ProfileTab::ranks, !view.after->ranks.rows.empty()},
                            Entry{"Several", ProfileTab::several, !view.several_names.empty()}};
   const auto chosen =
@@ -224,7 +224,7 @@ void draw_tabs(ProfilePanelState& state, const ProfileView& view) {
   else if (tab == ProfileTab::roofline)
     draw_roofline_table(*view.after, use);
   else if (tab == ProfileTab::stages)
-    draw_stage_table(*view.after, use);
+    draw_what_next(view.after->next, workspace, commands);
   else if (tab == ProfileTab::ranks)
     draw_rank_table(view.after->ranks, use);
   else if (tab == ProfileTab::several)
@@ -235,7 +235,7 @@ void draw_tabs(ProfilePanelState& state, const ProfileView& view) {
   mark("profile.table");
 }
 
-void draw_body(ProfilePanelState& state, const ProfileView& view) {
+void draw_body(ProfilePanelState& state, const ProfileView& view, const Workspace& workspace, Commands& commands) {
   const bool has_slices = view.after->slices || (view.before && view.before->slices);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float space = px(14);
@@ -265,7 +265,7 @@ void draw_body(ProfilePanelState& state, const ProfileView& view) {
   mark("profile.kinds");
   ImGui::SameLine(0, space);
   begin_card("##tables", ImVec2(0, 0));
-  draw_tabs(state, view);
+  draw_tabs(state, view, workspace, commands);
   end_card();
 }
 
@@ -345,7 +345,7 @@ void draw_steps(ProfilePanelState& state, const Workspace& workspace, const std:
   state.found.update(shown, state.search.data(), state.sort(ProfileTab::operators), state.sort(ProfileTab::difference),
                      state.sort(ProfileTab::several));
   if (view.after)
-    draw_body(state, view);
+    draw_body(state, view, workspace, commands);
   else if (view.asked == state.question && state.message.empty())
     empty_state("No profile chosen", "Choose one above.");
 }

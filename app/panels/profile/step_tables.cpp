@@ -1,4 +1,4 @@
-// Draws the Profile view's tables of a step as a whole: parts of the model, ranks, several traces, roofline and stages.
+// Draws the Profile view's tables of a step as a whole: parts of the model, ranks, several traces and roofline.
 #include <imgui.h>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ void draw_anatomy_table(const ProfileView& view, bool& by_block, TableUse& use) 
   const double whole = std::max(after.step_ms, compares ? before->step_ms : 0);
   std::vector<TableHead> heads{{"part of the step", 0, false, 0}, {"known by", 76, false, 1}};
   if (compares) heads.push_back({"before", 66, true, 2});
-  heads.push_back({compares ? "after" : "ms/step", 66, true, 3});
+  heads.push_back({compares ? "after" : unit_of(after), 66, true, 3});
   heads.push_back({compares ? "change in ms" : "share", 92, true, 4});
   if (begin_table("##parts", heads, use.sort)) {
     draw_rows(rows.size(), [&](std::size_t i) {
@@ -186,7 +186,9 @@ void draw_roofline_table(const ShownProfile& shown, TableUse& use) {
   const float width = ImGui::GetContentRegionAvail().x;
   const bool has_rates = width > px(700);
   const float foot = ImGui::CalcTextSize(shown.ceiling.c_str(), nullptr, false, width).y + px(14);
-  std::vector<TableHead> heads{{"kind of work", 124, false, 0}, {"ms/step", 66, true, 1}};
+  // Of a GPU a kernel's whole time, which its rate needs; Kinds of work counts each moment once.
+  std::vector<TableHead> heads{{"kind of work", 124, false, 0},
+                               {(shown.on_gpu ? "busy " : "") + std::string(unit_of(shown)), 88, true, 1}};
   if (has_rates) heads.insert(heads.end(), {{"known", 54, true, 2}, {"TFLOP/s", 68, true, 3}, {"GB/s", 60, true, 4}});
   heads.insert(heads.end(), {{"at best", 62, true, 5},
                              {"of the ceiling", 0, true, 6},
@@ -230,26 +232,6 @@ void draw_roofline_table(const ShownProfile& shown, TableUse& use) {
   }
   ImGui::EndChild();
   text_quiet_wrapped(shown.ceiling);
-}
-
-void draw_stage_table(const ShownProfile& shown, TableUse& use) {
-  const float width = ImGui::GetContentRegionAvail().x;
-  const float foot =
-      shown.best_order.empty() ? 0 : ImGui::CalcTextSize(shown.best_order.c_str(), nullptr, false, width).y + px(14);
-  ImGui::BeginChild("##stages", ImVec2(0, -foot));
-  if (begin_table("##stages", {{"stage", 130, false}, {"gain", 150, false}, {"step", 0, false}}, use.sort)) {
-    for (std::size_t i = 0; i < shown.stages.size(); ++i) {
-      const ShownStage& each = shown.stages[i];
-      const bool is_known = each.why_unknown.empty();
-      begin_row(i, {.names = {}, .kind = {}, .title = each.title}, use);
-      left_text(each.title, is_known ? palette().text : palette().quiet);
-      left_cell(is_known ? in_print(each.gain) : "-", palette().text);
-      left_cell(is_known ? in_print(each.step) : each.why_unknown, palette().quiet);
-    }
-    ImGui::EndTable();
-  }
-  ImGui::EndChild();
-  if (!shown.best_order.empty()) text_quiet_wrapped(in_print(shown.best_order));
 }
 
 }  // namespace stepladder

@@ -214,7 +214,7 @@ void draw_operator_table(const ShownProfile& shown, const FoundRows& found, Tabl
                     {"operator", 0, false, 1},
                     {kind_width() > 20 ? "kind" : "", kind_width(), false, 2},
                     {"calls", 54, true, 3},
-                    {"ms/step", 66, true, 4},
+                    {unit_of(shown), 66, true, 4},
                     {"share", 54, true, 5},
                     {"FLOP/s", 70, true, 6}},
                    use.sort))

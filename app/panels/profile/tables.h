@@ -12,6 +12,11 @@
 
 namespace stepladder {
 
+// The unit of a table's times: a trace that marks no steps counts as one.
+inline const char* unit_of(const ShownProfile& shown) {
+  return shown.has_steps ? "ms/step" : "ms";
+}
+
 bool holds(const std::string& text, const std::string& searched);  // whatever the case of letters
 
 // The column that a table is sorted by, as it numbers them; -1: its own order.
@@ -50,7 +55,6 @@ class FoundRows {
 // Each fills the available room.
 void draw_operator_table(const ShownProfile& shown, const FoundRows& found, TableUse& use);
 void draw_roofline_table(const ShownProfile& shown, TableUse& use);
-void draw_stage_table(const ShownProfile& shown, TableUse& use);
 void draw_difference_table(const ProfileView& view, const FoundRows& found, TableUse& use);
 void draw_anatomy_table(const ProfileView& view, bool& by_block, TableUse& use);
 void draw_rank_table(const RankReport& report, TableUse& use);

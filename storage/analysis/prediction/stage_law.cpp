@@ -36,8 +36,6 @@ Sums sums_of(const WorkChange& change, std::span<const LawRow> rows) {
   return sums;
 }
 
-constexpr std::string_view no_recipe = "it needs the run's recipe, which this trace doesn't have";
-
 // The new milliseconds of the rows, or the reason why they aren't known.
 class LawArithmetic {
  public:

@@ -81,6 +81,9 @@ struct LawAnswer {
   std::string unknown;  // a clause: why there is no answer; empty: there is one
 };
 
+// LawAnswer::unknown where only the recipe could say it.
+inline constexpr std::string_view no_recipe = "it needs the run's recipe, which this trace doesn't have";
+
 LawAnswer apply(const StageLaw& law, const LawFacts& facts, std::span<const LawRow> rows);
 
 }  // namespace stepladder

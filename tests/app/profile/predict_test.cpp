@@ -66,6 +66,43 @@ TEST(PredictAll, what_buys_nothing_comes_last) {
   EXPECT_TRUE(std::ranges::any_of(overview.stages, changes_nothing));
 }
 
+// A step of a ResNet on one of several GPUs, of which nobody knows the recipe.
+void keep_convolutions(RunStore& store) {
+  StepSlices slices{.step = 1, .length_ns = 10'000'000};
+  slices.names = {"aten::cudnn_convolution", "nccl:all_reduce"};
+  slices.lanes = {{"stream 7", true}};
+  slices.rows = {
+      {.slices = {{.duration_ns = 3'000'000, .name = 0, .kind = OperatorKind::convolution},
+                  {.start_ns = 3'000'000, .duration_ns = 7'000'000, .name = 1, .kind = OperatorKind::communication}}}};
+  TracedProcess process;
+  process.profile = {.on_gpu = true, .has_steps = true, .ranks = 1, .calls = 2, .steps = {{.step = 1, .dt_ms = 10}}};
+  process.profile.operators = {
+      {.time = {.part = "forward", .name = "aten::cudnn_convolution", .calls = 1, .self_ms = 3}, .busy_ms = 3},
+      {.time = {.part = "backward", .name = "nccl:all_reduce", .calls = 1, .self_ms = 7}, .busy_ms = 7}};
+  process.kept = {pack(slices)};
+  keep_trace(store.traces(), {.name = "resnet", .format = "kineto"}, process);
+}
+
+TEST(PredictAll, proposes_what_the_trace_has_something_for) {
+  RunStore store = RunStore::in_memory();
+  keep_convolutions(store);
+  const PredictionOverview overview = predict_all(find_subject(store, "trace:1"), nullptr);
+  for (const PredictionAnswer& each : overview.stages)
+    for (const char* of_a_gpt : {"weight-tying", "gpt3-adamw", "fused-adamw", "compile-max"})
+      EXPECT_NE(each.stage, of_a_gpt) << each.step.why_unknown;
+  EXPECT_EQ(overview.largest,
+            "The largest part of this step is communication, 70 %: without it, a step would be at most 3.33 x as fast. "
+            "No stage here shortens it. People overlap it with the backward pass, send gradients in bf16, or send them "
+            "less often by accumulating them.");
+  store = RunStore::in_memory();
+  Recipe base;
+  base.vocab = 256;
+  keep_traced_step(store, base);
+  const std::string ours = predict_all(find_subject(store, "trace:1"), nullptr).largest;
+  EXPECT_TRUE(ours.starts_with("The largest part of this step is matrix products, 60 %")) << ours;
+  EXPECT_NE(ours.find("Stages that may shorten it: "), std::string::npos) << ours;
+}
+
 TEST(LadderForecast, predicts_rungs_that_were_not_measured) {
   RunStore store = RunStore::in_memory();
   Recipe base;
