@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/analysis/known_stage.h"
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/early_end.h"
 #include "storage/importers/logs/lines/line_end.h"
@@ -61,17 +63,21 @@ struct Header {
   std::vector<Field> columns;  // `none` for a column that isn't used
   std::vector<TableColumn> readers;
   std::vector<std::string> names;
-  bool is_export = false;  // of `stepladder export`
-  int step = -1, epoch = -1, batch = -1, run = -1, name = -1, stage = -1, metric = -1, value = -1, at = -1;
-  int split = -1;     // of the data that a row's loss is of: "train", "val"
-  std::string twice;  // the name of two columns
+  bool is_export = false;   // of `stepladder export`
+  bool is_comment = false;  // begins with #
+  int step = -1, epoch = -1, batch = -1, run = -1, name = -1, stage = -1, rung = -1, metric = -1, value = -1, at = -1;
+  std::vector<int> parts;  // that name a run beside `run`, if steps begin again where they change
+  int split = -1;          // of the data that a row's loss is of: "train", "val"
+  std::string twice;       // the name of two columns
   bool useful = false;
 
+  bool is_long() const { return metric >= 0 && value >= 0; }
   // Whether a column names what a row belongs to, instead of measuring something.
   bool counts(std::size_t i) const {
     const int column = static_cast<int>(i);
     return column == step || column == epoch || column == batch || column == run || column == name || column == stage ||
-           column == metric || column == value || column == at;
+           column == metric || column == value || column == at || column == rung || names[i] == "ladder_id" ||
+           names[i] == "repeat";
   }
 };
 
@@ -111,6 +117,8 @@ Header read_header(std::string_view line) {
     }
     header.names.emplace_back(name);
     const std::string lower = lower_case(name);
+    if (is_one_of(lower, {"variant", "name", "stage", "rung", "repeat", "seed"})) header.parts.push_back(column);
+    if (lower == "rung") header.rung = column;
     if (lower == "name") header.name = column;
     if (lower == "stage") header.stage = column;
     if (is_one_of(lower, {"split", "phase", "mode", "dataset", "stage"})) header.split = column;
@@ -123,9 +131,8 @@ Header read_header(std::string_view line) {
     } else if (is_one_of(lower, {"timestamp", "_timestamp", "wall_time", "wall time", "at", "date", "datetime",
                                  "at_unix_s"})) {
       header.at = column;
-    } else if (is_one_of(lower, {"ladder_id", "rung", "repeat"})) {  // of a table that `export` wrote
-      header.names.back().clear();
-      header.is_export = true;
+    } else if (is_one_of(lower, {"ladder_id", "rung", "repeat"})) {
+      header.is_export |= lower == "ladder_id";
     } else {
       const Meaning meaning = header.readers.back().meaning();
       const auto field = static_cast<std::size_t>(meaning.field);
@@ -142,12 +149,26 @@ Header read_header(std::string_view line) {
   header.epoch = holder[static_cast<std::size_t>(Field::epoch)];
   header.batch = holder[static_cast<std::size_t>(Field::batch)];
   const auto has = [&](Field field) { return holder[static_cast<std::size_t>(field)] >= 0; };
-  const bool is_long = header.metric >= 0 && header.value >= 0;
   const bool counted = header.step >= 0 || header.epoch >= 0;
   const bool measured = has(Field::loss) || has(Field::val_loss) || has(Field::time) || has(Field::elapsed) ||
                         (has(Field::throughput) && counted);
-  header.useful = is_long ? counted : measured && (counted || fields.size() > 1);
+  header.useful = header.is_long() ? counted : measured && (counted || fields.size() > 1);
   return header;
+}
+
+// Whether a line before the first row is the header or a comment. A comment ("# step loss") is the header unless a line
+// below it is.
+bool precedes_rows(std::string_view line, Header& header) {
+  if (header.useful && !header.is_comment) return false;
+  Header read = read_header(line);
+  read.is_comment = line.front() == '#';
+  const bool precedes = read.useful || read.is_comment;
+  if (read.useful) header = std::move(read);
+  return precedes;
+}
+
+bool is_split(std::string_view text) {
+  return text.empty() || is_one_of(text, {"train", "training"}) || is_validation(text);
 }
 
 void assign(PrintedStep& step, Field field, double value) {
@@ -168,11 +189,8 @@ bool is_table(std::string_view head, const std::filesystem::path&) {
     head.remove_prefix(std::min(end + 1, head.size()));
     if (trimmed(line).empty()) continue;
     ++lines;
-    if (!header.useful) {
-      header = read_header(line);
-      if (!header.useful && line.front() != '#') return false;
-      continue;
-    }
+    if (precedes_rows(line, header) || (header.useful && line.front() == '#')) continue;
+    if (!header.useful) return false;
     const std::vector<std::string_view>& fields = splitter.split(line, header.separator);
     if (fields.size() != header.columns.size()) return false;
     NumberStyle style(header.separator);
@@ -228,6 +246,7 @@ class Table : public TextLines {
   // `checks_last`: a last row without an end that may be cut is left out with a note.
   Table(const ImportOptions& options, ImportSink& sink, bool checks_last)
       : TextLines(sink),
+        options_(options),
         sink_(sink),
         checks_last_(checks_last),
         run_(options, sink),
@@ -238,7 +257,9 @@ class Table : public TextLines {
 
  private:
   struct Gathered {
-    std::string name, stage;
+    std::string name, stage, rung;
+    double last = missing;  // step as printed
+    std::int64_t rows = 0;
     StepNumbers numbers;
     std::vector<PrintedStep> steps;
     std::map<std::int64_t, std::size_t> place;  // of a step, in a long table
@@ -248,10 +269,10 @@ class Table : public TextLines {
   };
 
   void take_line(std::string_view line) override {
-    if (!header_.useful) {
-      header_ = read_header(line);
-      style_ = NumberStyle(header_.separator);
-      if (header_.useful) note_header();
+    if (!begun_ && precedes_rows(line, header_)) {
+      header_line_ = number();
+    } else if (!header_.useful) {
+      return;
     } else if (checks_last_ && is_unended() && !known_rows_.empty() && !known_rows_.have_alike(line)) {
       sink_.note(number(), "the last line has no end and was left out: it may be cut");
     } else {
@@ -261,13 +282,14 @@ class Table : public TextLines {
 
   void end() override {
     if (!header_.useful) throw ImportError("has no header that names a step and a loss or time");
-    for (auto& [name, steps] : gathered_) pass_on(name, steps);
+    for (Gathered& each : gathered_) pass_on(each);
     if (early_end_.found() && run_.progress().open) {
       run_.end_early(early_end_.status(), early_end_.reason());
       sink_.note(early_end_.line(), "behind the rows the file says \"" + early_end_.reason() + "\", so the run is " +
                                         std::string(to_string(early_end_.status())));
     }
     run_.end();
+    report_ladder();
     malformed_.finish();
     cells_.finish();
     if (runs_ == 0)
@@ -278,6 +300,7 @@ class Table : public TextLines {
   void take_row(std::string_view line) {
     if (trimmed(line).empty() || line.front() == '#') return;
     fields_ = splitter_.split(line, header_.separator);
+    if (fields_.size() == header_.columns.size() && !std::exchange(begun_, true)) begin_rows();
     if (fields_.size() != header_.columns.size()) {
       early_end_.read(line, number());
       note("has " + std::to_string(fields_.size()) + " fields instead of " + std::to_string(header_.columns.size()));
@@ -291,16 +314,13 @@ class Table : public TextLines {
         header_.split >= 0 && !header_.is_export ? lower_case(field(header_.split)) : std::string();
     validates_ = is_validation(split);
     step.tested = split == "test";
-    const bool is_long = header_.metric >= 0 && header_.value >= 0;
-    const std::string run(header_.run >= 0 ? field(header_.run) : std::string_view());
-    if (header_.run >= 0 && gathered_.size() >= most_runs_of_input && !gathered_.contains(run))
-      throw ImportError("names more than 50,000 runs in its column '" +
-                        header_.names[static_cast<std::size_t>(header_.run)] + "'; is that a column of values?");
-    if (!read_step_number(step, is_long || header_.run >= 0 ? &gathered_[run] : nullptr)) return;
+    Gathered* const gathered =
+        header_.is_long() || header_.run >= 0 || !header_.parts.empty() ? &gathered_of_row() : nullptr;
+    if (!read_step_number(step, gathered)) return;
     early_end_.forget();
     if (checks_last_) known_rows_.keep(line);
-    if (is_long) {
-      take_metric(run, step);
+    if (header_.is_long()) {
+      take_metric(*gathered, step);
       return;
     }
     bool measured = false;
@@ -316,15 +336,12 @@ class Table : public TextLines {
     }
     const bool logs = step.rank <= lowest_rank_ && has_others();
     if (!measured && !logs) return;
-    if (header_.run >= 0) {
-      Gathered& gathered = gathered_[run];
-      if (gathered.steps.empty() && header_.name >= 0) gathered.name = splitter_.text(header_.name);
-      if (gathered.steps.empty() && header_.stage >= 0) gathered.stage = splitter_.text(header_.stage);
-      gathered.steps.push_back(step);
-      for_texts([&](std::size_t i) { gathered.texts.add(header_.names[i], fields_[i]); });
+    if (gathered) {
+      gathered->steps.push_back(step);
+      for_texts([&](std::size_t i) { gathered->texts.add(header_.names[i], fields_[i]); });
       for_others([&](std::size_t i, const CellNumber& read) {
         if (!is_missing(read.value))
-          gathered.others[name_in_row(header_.names[i])].push_back({step.step, read.value, step.at});
+          gathered->others[name_in_row(header_.names[i])].push_back({step.step, read.value, step.at});
       });
     } else {
       if (!run_.progress().open) begin({}, labels(), numbers_.are_counted());
@@ -335,6 +352,72 @@ class Table : public TextLines {
           run_.log(name_in_row(header_.names[i]), header_.readers[i].unit(), {step.step, read.value, step.at});
       });
     }
+  }
+
+  // A column of stages may name the data of each row instead. A table that grows isn't gathered for a column that may
+  // never change.
+  void begin_rows() {
+    note_header();
+    style_ = NumberStyle(header_.separator);
+    const bool has_splits = header_.stage >= 0 && is_split(lower_case(field(header_.stage)));
+    if (header_.split == header_.stage && !has_splits) header_.split = -1;
+    std::erase_if(header_.parts, [&](int part) {
+      return options_.live || header_.is_export || (header_.is_long() && part == header_.metric) ||
+             (part == header_.stage && has_splits);
+    });
+  }
+
+  // The run that the row names. Where its steps only go on, the row is of the run above it.
+  Gathered& gathered_of_row() {
+    const std::string run(header_.run >= 0 ? field(header_.run) : std::string_view());
+    std::string key = run + '\0';
+    for (const int part : header_.parts) key += std::string(field(part)) + '\0';
+    const int column = header_.step >= 0 ? header_.step : header_.epoch;
+    const double step = column >= 0 ? read_cell(field(column), style_, Counts::whole).value : missing;
+    const auto [place, is_new] = places_.try_emplace(std::move(key), gathered_.size());
+    if (is_new) {
+      const auto [last, is_first] = last_places_.try_emplace(run, gathered_.size());
+      if (Gathered* above = is_first ? nullptr : &gathered_[last->second]; above && step > above->last) {
+        place->second = last->second;
+        above->name = above->stage = above->rung = {};
+        if (!std::exchange(phases_noted_, true))
+          sink_.note(number(),
+                     "the column " + name_of_change() + " changes while the steps go on, so it names no run here");
+      } else {
+        last->second = place->second;
+        name_run(gathered_.emplace_back(), run);
+      }
+      if (gathered_.size() > most_runs_of_input)
+        throw ImportError("names more than 50,000 runs in its column '" + name_of_change() +
+                          "'; is that a column of values?");
+    }
+    Gathered& gathered = gathered_[place->second];
+    if (!(step <= gathered.last)) gathered.last = step;
+    return gathered;
+  }
+
+  std::string name_of_change() const {
+    return header_.names[static_cast<std::size_t>(header_.run >= 0 ? header_.run : header_.parts.front())];
+  }
+
+  void name_run(Gathered& gathered, const std::string& run) const {
+    if (header_.name >= 0 && !(header_.is_long() && header_.name == header_.metric))
+      gathered.name = splitter_.text(header_.name);
+    if (header_.stage >= 0 && header_.split != header_.stage) gathered.stage = splitter_.text(header_.stage);
+    if (header_.rung >= 0) gathered.rung = field(header_.rung);
+    if (header_.run >= 0) {
+      if (gathered.name.empty() && gathered.stage.empty()) gathered.stage = run;
+      return;
+    }
+    std::string name;
+    for (const int part : header_.parts) {
+      if (part == header_.rung && header_.parts.size() > 1) continue;
+      const bool is_number = read_cell(field(part), style_, Counts::whole).is_number;
+      name += (name.empty() ? "" : ", ") + (is_number ? header_.names[static_cast<std::size_t>(part)] + " " : "") +
+              splitter_.text(part);
+    }
+    if (gathered.stage.empty()) gathered.stage = name;
+    if (gathered.stage != name) gathered.name = name;
   }
 
   // A row of a validation split has no values of a training step.
@@ -355,10 +438,10 @@ class Table : public TextLines {
 
   void note_header() {
     if (!header_.twice.empty())
-      sink_.note(number(), "two columns are named " + header_.twice + "; only the first is read");
+      sink_.note(header_line_, "two columns are named " + header_.twice + "; only the first is read");
     if (header_.step < 0 && header_.batch >= 0 && header_.epoch >= 0)
-      sink_.note(number(), "the column " + header_.names[static_cast<std::size_t>(header_.batch)] +
-                               " counts within epochs of unknown length, so each row is a step here");
+      sink_.note(header_line_, "the column " + header_.names[static_cast<std::size_t>(header_.batch)] +
+                                   " counts within epochs of unknown length, so each row is a step here");
   }
 
   // The numbers of the line in columns that no step has a field for. A column is skipped from its first text on.
@@ -425,7 +508,7 @@ class Table : public TextLines {
   bool read_step_number(PrintedStep& step, Gathered* gathered) {
     const int column = step_column();
     if (column < 0) {
-      step.step = ++rows_;
+      step.step = ++(gathered ? gathered->rows : rows_);
       return true;
     }
     const auto place = static_cast<std::size_t>(column);
@@ -447,7 +530,7 @@ class Table : public TextLines {
     return true;
   }
 
-  void take_metric(const std::string& run, const PrintedStep& at) {
+  void take_metric(Gathered& gathered, const PrintedStep& at) {
     const std::string_view name = field(header_.metric);
     auto known = metrics_.find(name);
     if (known == metrics_.end()) {
@@ -458,7 +541,6 @@ class Table : public TextLines {
     const CellNumber read = known->second.read(field(header_.value), style_);
     if (!read.why.empty()) return note_cell(header_.value, name, read.why);
     const Meaning& meaning = known->second.meaning();
-    Gathered& gathered = gathered_[run];
     if (meaning.field == Field::none && gathered.others.size() >= most_logged_metrics &&
         !gathered.others.contains(std::string(name)))
       throw ImportError("names more than 10,000 metrics in its column '" +
@@ -507,14 +589,15 @@ class Table : public TextLines {
     ++runs_;
   }
 
-  // `key` is the field that distinguishes the runs: in Stepladder's own tables a number, beside a name.
-  void pass_on(const std::string& key, Gathered& gathered) {
-    const bool has_own_name = !gathered.name.empty() || !gathered.stage.empty();
+  void pass_on(Gathered& gathered) {
+    if (gathered.steps.empty() && gathered.others.empty()) return;
     Run run;
-    run.name = gathered.name;
-    run.stage = has_own_name ? gathered.stage : key;
-    begin(std::move(run), header_.metric >= 0 && header_.value >= 0 ? gathered.labels : labels(),
-          gathered.numbers.are_counted());
+    if (header_.run >= 0 || gathered_.size() > 1) {
+      run.name = gathered.name;
+      run.stage = gathered.stage;
+      rungs_.push_back(header_.rung >= 0 ? gathered.rung : gathered.stage);
+    }
+    begin(std::move(run), header_.is_long() ? gathered.labels : labels(), gathered.numbers.are_counted());
     if (!gathered.place.empty()) std::ranges::stable_sort(gathered.steps, {}, &PrintedStep::step);
     for (const PrintedStep& step : gathered.steps) run_.add(step);
     for (const auto& [name, points] : gathered.others)
@@ -522,6 +605,25 @@ class Table : public TextLines {
     gathered.texts.for_each([&](const std::string& name, const std::string& text) { run_.log_text(name, text); });
     if (header_.is_export) run_.end_early(RunStatus::finished, "from an export: its clock and machine are unknown");
     gathered = {};
+  }
+
+  // Runs whose rungs the table numbers, or whose names are those of stages, are a ladder.
+  void report_ladder() {
+    const auto is_known = [&](const std::string& stage) {
+      Run run;
+      run.stage = run.title = stage;
+      return options_.known_stages && !known_stage(run, *options_.known_stages).empty();
+    };
+    if (header_.run >= 0 || rungs_.size() < 2) return;
+    if (header_.rung < 0 && (header_.stage < 0 || !std::ranges::all_of(rungs_, is_known))) return;
+    std::vector<std::string> order;
+    for (const std::string& rung : rungs_)
+      if (std::ranges::find(order, rung) == order.end()) order.push_back(rung);
+    if (header_.rung >= 0) std::ranges::sort(order, value_before);
+    std::vector<int> rungs;
+    for (const std::string& rung : rungs_)
+      rungs.push_back(static_cast<int>(std::ranges::find(order, rung) - order.begin()));
+    sink_.ladder({}, rungs);
   }
 
   std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)]; }
@@ -537,6 +639,7 @@ class Table : public TextLines {
     cells_.note(number(), "left out: " + what);
   }
 
+  const ImportOptions& options_;
   ImportSink& sink_;
   const bool checks_last_;
   KnownEnds known_rows_{32};
@@ -550,11 +653,15 @@ class Table : public TextLines {
   Header header_;
   TimeStamp stamp_;
   TrimmedFields splitter_;
-  std::span<const std::string_view> fields_;  // of the line
-  std::map<std::string, Gathered> gathered_;  // by run, if a column names it
+  std::span<const std::string_view> fields_;        // of the line
+  std::deque<Gathered> gathered_;                   // runs, if a column names them
+  std::map<std::string, std::size_t> places_;       // in it, by what names a run
+  std::map<std::string, std::size_t> last_places_;  // of the newest, by the column `run`
+  std::vector<std::string> rungs_;                  // of the runs passed on
   std::map<std::string, TableColumn, std::less<>> metrics_;
   std::vector<bool> is_text_;  // by column
-  std::int64_t rows_ = 0;
+  std::int64_t rows_ = 0, header_line_ = 0;
+  bool begun_ = false, phases_noted_ = false;
   bool validates_ = false;  // the row's split
   std::int64_t lowest_rank_ = -1;
   bool ranks_noted_ = false;

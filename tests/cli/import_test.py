@@ -108,6 +108,11 @@ class Import(Case):
         runs = self.place.json("import", log)["runs"]
         self.assertEqual([run["stage"] for run in runs], ["Baseline", "Flash attention"])
 
+    def test_the_example_is_a_ladder(self):
+        runs = self.place.json("import", pathlib.Path(__file__).parents[2] / "assets" / "examples" / "a100-three-rungs.csv")["runs"]
+        self.assertEqual([(run["ladder"], run["rung"], run["stage"], run["steps"]) for run in runs],
+                         [(1, 0, "baseline", 50), (1, 1, "unnamed-change", 50), (1, 2, "tf32", 50)])
+
     def test_bad_files_are_a_sentence_and_change_nothing(self):
         bad = {"empty.log": b"", "blank.log": b"\r\n \n", "binary.log": os.urandom(70000), "nul.log": bytes(5000),
                "prose.log": b"Nothing here.\n", "cut.log": b"\xff\xfes", "long.log": b"x" * 100_000_000,

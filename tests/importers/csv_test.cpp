@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "storage/wording.h"
 #include "tests/importers/told.h"
 
 namespace stepladder {
@@ -200,6 +201,63 @@ TEST(Csv, OtherColumnsHaveUnitsToo) {
   ASSERT_EQ(metrics.count("mfu"), 1u);
   EXPECT_DOUBLE_EQ(metrics.at("mfu")[1].value, 41.5);
   EXPECT_DOUBLE_EQ(metrics.at("mem")[2].value, 2100);
+}
+
+std::string steps_of(std::string_view head, std::int64_t first = 1) {
+  std::string text;
+  for (std::int64_t step = first; step < first + 3; ++step)
+    text += fmt::format("{},{},{}.5,100\n", head, step, 9 - step);
+  return text;
+}
+
+std::vector<std::string> stages_of(const Told& told) {
+  std::vector<std::string> stages;
+  for (const ToldRun& run : told.runs) stages.push_back(run.run.stage);
+  return stages;
+}
+
+TEST(Csv, CommentsAboveTheHeaderAreSkipped) {
+  for (const char* comments :
+       {"# loss, step and time, as printed\n", "# a; b = 4, loss: dt_ms\n#\n", "#step,loss,dt_ms,x\n"}) {
+    const Told told =
+        import_text(std::string(comments) + "step,loss,dt_ms\n1,5,100\n# a remark\n2,4,100\n", {}, "t.csv");
+    ASSERT_EQ(told.runs.size(), 1u) << comments;
+    ASSERT_EQ(told.runs.front().steps.size(), 2u) << comments;
+    EXPECT_DOUBLE_EQ(told.runs.front().steps[1].loss, 4) << comments;
+  }
+}
+
+TEST(Csv, EveryColumnThatNamesRunsMakesSeveral) {
+  for (const char* column : {"stage", "variant", "name", "rung", "seed", "repeat", "run", "experiment"}) {
+    const Told told = import_text(
+        std::string(column) + ",step,loss,dt_ms\n" + steps_of("7") + steps_of("b2") + steps_of("7", 4), {}, "t.csv");
+    ASSERT_EQ(told.runs.size(), 2u) << column;
+    EXPECT_EQ(told.runs[0].steps.size(), 6u) << column;
+    EXPECT_EQ(told.runs[1].steps.size(), 3u) << column;
+    EXPECT_NE(told.runs[0].run.stage, told.runs[1].run.stage) << column;
+  }
+  const Told told = import_text("rung,stage,title,seed,step,loss,dt_ms\n" + steps_of("0,baseline,Baseline,1") +
+                                    steps_of("0,baseline,Baseline,2") + steps_of("1,odd,Odd change,1"),
+                                {}, "t.csv");
+  EXPECT_EQ(stages_of(told), (std::vector<std::string>{"baseline", "baseline", "odd"}));
+  EXPECT_EQ(told.rungs, (std::vector<int>{0, 0, 1}));
+  EXPECT_EQ(SortedJson::parse(told.runs[1].run.recipe).value("seed", 0), 2);
+  EXPECT_EQ(import_text("stage,step,loss,dt_ms\n" + steps_of("baseline") + steps_of("tf32"), {}, "t.csv").rungs,
+            (std::vector<int>{0, 1}));
+  EXPECT_TRUE(import_text("variant,step,loss,dt_ms\n" + steps_of("a") + steps_of("b"), {}, "t.csv").rungs.empty());
+}
+
+TEST(Csv, OneRunKeepsItsStepsInOne) {
+  const Told phases = import_text("stage,step,loss,dt_ms\n" + steps_of("warmup") + steps_of("decay", 4), {}, "t.csv");
+  ASSERT_EQ(phases.runs.size(), 1u);
+  EXPECT_EQ(phases.runs[0].steps.size(), 6u);
+  EXPECT_EQ(phases.runs[0].run.stage, "");
+  EXPECT_TRUE(phases.noted("the column stage changes while the steps go on"));
+  const Told one = import_text("stage,seed,step,loss,dt_ms\n" + steps_of("tf32,1"), {}, "t.csv");
+  EXPECT_EQ(stages_of(one), std::vector<std::string>{""});
+  const Told split = import_text("stage,step,loss,dt_ms\n" + steps_of("train") + steps_of("val"), {}, "t.csv");
+  ASSERT_EQ(split.runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(split.runs[0].steps[1].val_loss, 7.5);
 }
 
 TEST(Csv, ARowOfAValidationSplitHasTheValidationLoss) {

@@ -1,6 +1,8 @@
 // An import kept in memory, for tests: an importer's calls, in order.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <map>
 #include <string>
 #include <string_view>
@@ -35,6 +37,7 @@ struct Told : ImportSink {
     runs.back().ended = true;
   }
   void ladder(const Ladder& ladder, std::span<const int> places) override {
+    EXPECT_TRUE(runs.empty() || runs.back().ended);
     ladder_row = ladder;
     rungs.assign(places.begin(), places.end());
   }
