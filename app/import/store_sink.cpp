@@ -9,6 +9,7 @@
 #include "app/runs/saved_view.h"
 #include "app/text/format.h"
 #include "storage/bounded_text.h"
+#include "storage/importers/name_settings.h"
 #include "storage/json_values.h"
 
 namespace stepladder {
@@ -145,6 +146,7 @@ void StoreSink::finish(ImportOutcome& outcome, const std::string& source_hash, c
     if (!content_hash.empty()) add_to_environment(run, "content_hash", content_hash);
     if (i < created_ && (needs_name || !source_hash.empty() || !content_hash.empty())) changed_.push_back(i);
   }
+  add_settings_in_name();
   if (store_) write();
   finished_ = true;
   add_tries(outcome);
@@ -155,6 +157,19 @@ void StoreSink::finish(ImportOutcome& outcome, const std::string& source_hash, c
   for (Run& run : runs_) outcome.runs.push_back(std::move(run));
   std::ranges::stable_sort(notes_, {}, &ImportNote::line);
   for (ImportNote& note : notes_) outcome.notes.push_back(std::move(note));
+}
+
+// Of a log or a table with one run: what it doesn't say, its name may.
+void StoreSink::add_settings_in_name() {
+  if (runs_.size() != 1 || path_.empty()) return;
+  Json recipe = object_in(runs_.front().recipe);
+  if (!recipe.contains("log_family")) return;
+  const std::string added = stepladder::add_settings_in_name(recipe, path_.stem().string());
+  if (added.empty()) return;
+  runs_.front().recipe = json_text(recipe);
+  add_to_environment(runs_.front(), "settings_in_name", added);
+  if (created_ > 0) changed_.push_back(0);
+  note(0, "its name was read as " + added + "; the file itself doesn't say so");
 }
 
 const Run* StoreSink::run_numbered(RunId number) const {

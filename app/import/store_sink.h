@@ -48,6 +48,7 @@ class StoreSink : public ImportSink {
 
   std::string stem() const;
   const Run* run_numbered(RunId number) const;  // by the file; null: none
+  void add_settings_in_name();
   void add_tries(ImportOutcome& outcome);
   void add_views(ImportOutcome& outcome);
   void note_overruled(const Run& read);

@@ -98,6 +98,18 @@ class Import(Case):
             self.assertEqual([run["stage"] for run in told["runs"]], ["lr 0.001"] * 3 + ["lr 0.002"] * 3)
             self.assertIn("lr differs: 0.001, 0.002", told["groupings"][0]["reason"])
 
+    def test_settings_in_the_names_of_files_make_repeats_and_sweeps(self):
+        for i, (lr, seed) in enumerate((lr, seed) for lr in ("1e-3", "3e-4", "1e-4") for seed in range(1, 9)):
+            log = self.file(f"names/lr{lr}_seed{seed}.log", "".join(f"step {k} | loss {4 - k / 100:.2f} | dt {100 + 9 * i}.{k}ms\n" for k in range(1, 21)))
+        told = self.place.json("import", log.parent)
+        self.assertEqual([(run["rung"], run["repeat"]) for run in told["runs"]], [(rung, i) for rung in range(3) for i in range(8)])
+        self.assertEqual([run["title"] for run in told["runs"][::8]], ["lr 0.0001", "lr 0.0003", "lr 0.001"])
+        self.assertIn("lr differs", told["groupings"][0]["reason"])
+        self.assertIn("its name was read as lr 0.001, seed 1", " ".join(note["text"] for note in told["notes"]))
+        log = self.file("lr9e-9.log", "Namespace(learning_rate=0.002)\n" + STEPS)
+        run, = self.place.json("import", log)["runs"]
+        self.assertNotIn("9e-09", str(self.place.json("show", run["id"])))
+
     def test_a_note_of_unknown_tokens_names_the_option(self):
         log = self.file("a.log", "step 1 loss 2 dt 100ms\nstep 2 loss 1 dt 100ms\nstep 3 loss 1 dt 100ms\n")
         self.assertIn("; --tokens-per-step N gives them", self.place.run("import", "--dry-run", log)[2])

@@ -5,6 +5,7 @@
 
 #include "storage/analysis/file_grouping.h"
 #include "storage/analysis/summary.h"
+#include "storage/importers/name_settings.h"
 #include "storage/wording.h"
 #include "tests/importers/told.h"
 
@@ -109,6 +110,22 @@ TEST(Constants, values_that_change_and_measurements_describe_no_run) {
                                 {}, "a.jsonl");
   ASSERT_EQ(told.runs.size(), 1u);
   EXPECT_EQ(SortedJson::parse(told.runs[0].run.recipe), (SortedJson{{"log_family", "json-lines"}}));
+}
+
+TEST(NameSettings, AreWellKnownKeysWithValues) {
+  const auto added = [](std::string_view stem, Json recipe = Json::object()) {
+    return add_settings_in_name(recipe, stem);
+  };
+  for (const char* stem : {"lr3e-4_seed1", "lr=3e-4,seed=1", "lr_3e-4 seed_1", "run7-lr-3e-4-seed-1", "LR 3e-4 s1"})
+    EXPECT_EQ(added(stem), "lr 0.0003, seed 1") << stem;
+  EXPECT_EQ(added("bs64-s2"), "batch_size 64, seed 2");
+  EXPECT_EQ(added("depth12_width768_wd0.1_warmup500_opt-muon"),
+            "weight_decay 0.1, warmup 500, width 768, depth 12, optimizer muon");
+  EXPECT_EQ(added("lr3e4"), "lr 3e4") << "3e-4 without its sign, perhaps";
+  for (const char* stem : {"baseline", "tables64", "colr3", "optimal", "2026-11-28", "s1st", "gpt2-124M", "lr",
+                           "steps100", "bs64k", "seeds3"})
+    EXPECT_EQ(added(stem), "") << stem;
+  EXPECT_EQ(added("lr3e-4_seed1_bs8", {{"optim.learning_rate", 0.1}, {"global_batch", 32}, {"seed", 2}}), "");
 }
 
 }  // namespace
