@@ -116,8 +116,11 @@ Header read_header(std::string_view line) {
       continue;
     }
     header.names.emplace_back(name);
-    const std::string lower = lower_case(name);
-    if (is_one_of(lower, {"variant", "name", "stage", "rung", "repeat", "seed"})) header.parts.push_back(column);
+    std::string lower = lower_case(name);
+    std::ranges::replace(lower, ' ', '_');
+    if (is_one_of(lower, {"variant", "name", "stage", "rung", "repeat", "seed", "trial", "trial_id", "config", "model",
+                          "optimizer", "optimiser", "method"}))
+      header.parts.push_back(column);
     if (lower == "rung") header.rung = column;
     if (lower == "name") header.name = column;
     if (lower == "stage") header.stage = column;
@@ -128,8 +131,7 @@ Header read_header(std::string_view line) {
       header.metric = column;
     } else if (lower == "value") {
       header.value = column;
-    } else if (is_one_of(lower, {"timestamp", "_timestamp", "wall_time", "wall time", "at", "date", "datetime",
-                                 "at_unix_s"})) {
+    } else if (is_one_of(lower, {"timestamp", "_timestamp", "wall_time", "at", "date", "datetime", "at_unix_s"})) {
       header.at = column;
     } else if (is_one_of(lower, {"ladder_id", "rung", "repeat"})) {
       header.is_export |= lower == "ladder_id";

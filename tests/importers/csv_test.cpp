@@ -228,7 +228,8 @@ TEST(Csv, CommentsAboveTheHeaderAreSkipped) {
 }
 
 TEST(Csv, EveryColumnThatNamesRunsMakesSeveral) {
-  for (const char* column : {"stage", "variant", "name", "rung", "seed", "repeat", "run", "experiment"}) {
+  for (const char* column : {"stage", "variant", "name", "rung", "seed", "repeat", "run", "experiment", "Run ID",
+                             "Run Name", "config", "optimizer", "trial_id"}) {
     const Told told = import_text(
         std::string(column) + ",step,loss,dt_ms\n" + steps_of("7") + steps_of("b2") + steps_of("7", 4), {}, "t.csv");
     ASSERT_EQ(told.runs.size(), 2u) << column;
@@ -245,6 +246,22 @@ TEST(Csv, EveryColumnThatNamesRunsMakesSeveral) {
   EXPECT_EQ(import_text("stage,step,loss,dt_ms\n" + steps_of("baseline") + steps_of("tf32"), {}, "t.csv").rungs,
             (std::vector<int>{0, 1}));
   EXPECT_TRUE(import_text("variant,step,loss,dt_ms\n" + steps_of("a") + steps_of("b"), {}, "t.csv").rungs.empty());
+}
+
+TEST(Csv, OfLightningsColumnsTheStepsCount) {
+  for (const char* columns : {"epoch,lr-AdamW,step,train_loss_epoch,train_loss_step",
+                              "epoch,lr-AdamW,step,train_loss_step,train_loss_epoch"}) {
+    const bool is_last = std::string_view(columns).ends_with("step");
+    std::string text = std::string(columns) + "\n";
+    for (int i = 1; i < 5; ++i)
+      text += fmt::format("0,1e-4,{},{}\n", i, is_last ? fmt::format(",{}.5", 9 - i) : fmt::format("{}.5,", 9 - i));
+    text += is_last ? "0,,4,7.25,\n" : "0,,4,,7.25\n";
+    const Told told = import_text(text, {}, "t.csv");
+    ASSERT_EQ(told.runs.size(), 1u) << columns;
+    EXPECT_DOUBLE_EQ(told.runs[0].steps.at(1).loss, 7.5) << columns;
+    EXPECT_DOUBLE_EQ(told.runs[0].steps.at(3).loss, 5.5) << columns;
+    EXPECT_DOUBLE_EQ(told.runs[0].steps.at(1).lr, 1e-4) << columns;
+  }
 }
 
 TEST(Csv, OneRunKeepsItsStepsInOne) {

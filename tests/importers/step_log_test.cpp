@@ -492,5 +492,70 @@ TEST(StepLog, DevicesAreCountedInCapitalsAndByTheirParts) {
   EXPECT_EQ(devices("batch size per GPU: 4\nbatch size: 32\n"), 0) << "it may be accumulated";
 }
 
+// Step and loss, then validation losses of the steps that have one.
+void expect_table(const std::string& text, std::vector<std::int64_t> validated) {
+  const Told told = import_text(text);
+  ASSERT_EQ(told.runs.size(), 1u) << text;
+  const std::vector<StepRecord>& steps = told.runs[0].steps;
+  ASSERT_EQ(step_numbers(told.runs[0]), (std::vector<std::int64_t>{0, 10, 20, 30})) << text;
+  std::vector<std::int64_t> with;
+  for (const StepRecord& step : steps) {
+    EXPECT_NEAR(step.loss, 9 - static_cast<double>(step.step) / 10, 1e-9) << text;
+    if (!is_missing(step.val_loss)) with.push_back(step.step);
+  }
+  EXPECT_EQ(with, validated) << text;
+}
+
+TEST(StepLog, TablesHaveEmptyCellsBoxesAndBarsBetween) {
+  for (const char* empty : {"", "    ", "-", "\u2014", "n/a"})
+    for (const char* row : {"| {} | {} | {} |\n", "\u2502 {} \u2502 {} \u2502 {} \u2502\n", "{} | {} | {} \n",
+                            "\u2503 {} \u2503 {} \u2503 {} \u2503\n"}) {
+      std::string text = fmt::format(fmt::runtime(row), "Step", "Loss", "Val loss");
+      text += std::string(row).starts_with("|") ? "|---:|---|---|\n" : "\u251c\u2500\u2500\u253c\u2500\u2500\u2524\n";
+      for (int i = 0; i < 4; ++i)
+        text += fmt::format(fmt::runtime(row), 10 * i, fmt::format("{}.0", 9 - i),
+                            i % 3 == 0 ? fmt::format("8.{}", 5 - i) : empty);
+      expect_table(text, {0, 30});
+    }
+  expect_table(
+      "step   val_loss     loss\n   0       11.0      9.0\n  10                   8.0\n  20                   7.0\n  "
+      "30       10.5      6.0\n",
+      {0, 30});
+  expect_table(
+      "step   loss       val_loss\n   0    9.000       11.0\n  10    8.000           \n  20    7.000\n  30    6.000    "
+      "10.30\n",
+      {0, 30});
+}
+
+TEST(StepLog, ATimeInParenthesesIsThatOfAllStepsOnlyBehindTheStep) {
+  const auto median = [](std::string_view form) {
+    std::string text = "batch_size: 512\nseq_len: 1024\n";
+    for (int i = 1; i < 9; ++i) text += fmt::format(fmt::runtime(form), 10 * i, i) + "\n";
+    const Told told = import_text(text);
+    return told.runs.empty() || told.runs[0].steps.size() < 8 ? -1 : told.runs[0].steps[4].dt_ms;
+  };
+  for (const char* form :
+       {"step {} loss 9.{} (121.0 ms)", "step {}: loss 9.{} (121.0 ms/step)", "Iter {}, loss 9.{} (0.121 sec)",
+        "step {} loss 9.{} samples/s 4231.4 (121.0 ms)", "step {} loss 9.{} tok/s 4332958.7 (121.0 ms)"})
+    EXPECT_NEAR(median(form), 121, 0.1) << form;
+  EXPECT_NEAR(median("step = {0}, loss = 9.{1} (1.21 sec)"), 1210, 0.1);
+  EXPECT_NEAR(median("INFO:tensorflow:loss = 9.{1}, step = {0} (1.21 sec)"), 121, 0.1);
+}
+
+TEST(StepLog, TheTimeOfAnEvaluationIsNotAStepsTime) {
+  std::string text;
+  for (int i = 0; i < 10; ++i)
+    text +=
+        fmt::format("| epoch   1 step {:8} | {:6} batches | lr 1e-05 | ms/batch {}.5 | loss {:5.2f} | ppl 54176.364\n",
+                    10 * i, 10 * i, 120 + i, 9 - 0.1 * i);
+  text += "-----------\n| Eval   1 at step       90 | time: 12.34s | valid loss  9.02 | valid ppl  8266.123\n";
+  const Told told = import_text(text);
+  ASSERT_EQ(told.runs.size(), 1u);
+  const StepRecord& last = told.runs[0].steps.back();
+  EXPECT_DOUBLE_EQ(last.loss, 8.1);
+  EXPECT_DOUBLE_EQ(last.val_loss, 9.02);
+  EXPECT_DOUBLE_EQ(last.dt_ms, 129.5);
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -150,7 +150,7 @@ class TensorboardTable : public TextLines {
   TensorboardTable(const fs::path& path, ImportSink& sink) : TextLines(sink), sink_(sink), tag_(tag_of(path)) {
     run_.run.status = RunStatus::finished;
     run_.run.name = path.stem().string();
-    if (meaning_of_metric(tag_).role != MetricRole::none) return;
+    if (meaning_of_metric(tag_).role != MetricRole::none || tag_ != run_.run.name) return;
     sink.note(0, "neither the table nor the file's name names the metric; it was taken for the loss");
     tag_ = "loss";
   }

@@ -66,13 +66,22 @@ bool is_member(std::string_view text) {
           one_of(value, {"null", "true", "false", "NaN", "Infinity", "{", "[]", "{}", "None", "True", "False", "nan"}));
 }
 
-// "| 100 | 4.9 |", as Markdown has it
-bool is_row(std::string_view line) {
-  const std::string_view text = trimmed(line);
-  return text.size() > 2 && text.front() == '|' && text.back() == '|';
+bool has_bars(std::string_view line) {
+  return line.find('|') != std::string_view::npos;
 }
 
-// Cells between bars, tabs, runs of spaces, or single ones.
+// The line with bars and dashes in place of the signs of a drawn box, U+2500 to U+257F.
+std::string without_box(std::string_view line) {
+  std::string text(line);
+  for (std::size_t at = text.find('\xE2'); at != std::string::npos; at = text.find('\xE2', at + 1)) {
+    const std::string_view sign = std::string_view(text).substr(at, 3);
+    if (sign.starts_with("\xE2\x94") || sign.starts_with("\xE2\x95"))
+      text.replace(at, 3, one_of(sign, {"\u2502", "\u2503", "\u2551"}) ? "|" : "-");
+  }
+  return text;
+}
+
+// Cells between bars, which may be empty; between tabs, runs of spaces, or single ones.
 void split_cells(std::string_view line, std::vector<std::string_view>& cells, std::size_t wanted) {
   const auto split = [&](std::string_view separator) {
     cells.clear();
@@ -83,7 +92,18 @@ void split_cells(std::string_view line, std::vector<std::string_view>& cells, st
       rest.remove_prefix(std::min(end + separator.size(), rest.size()));
     }
   };
-  if (is_row(line)) return split("|");
+  if (has_bars(line)) {
+    std::string_view rest = trimmed(line);
+    if (rest.size() > 1 && rest.front() == '|') rest = rest.substr(1, rest.size() - 1 - (rest.back() == '|'));
+    cells.clear();
+    while (cells.size() < most_columns) {
+      const std::size_t end = rest.find('|');
+      cells.push_back(trimmed(rest.substr(0, end)));
+      if (end == std::string_view::npos) return;
+      rest.remove_prefix(end + 1);
+    }
+    return;
+  }
   for (const std::string_view separator : {"\t", "  ", " "}) {
     if (line.find(separator) == std::string_view::npos) continue;
     split(separator);
@@ -91,8 +111,13 @@ void split_cells(std::string_view line, std::vector<std::string_view>& cells, st
   }
 }
 
+// A cell without a number. "None" and the like are words that a reader of pairs knows.
+bool is_empty(std::string_view cell) {
+  return one_of(cell, {"", "-", "\u2013", "\u2014", "n/a", "N/A"});
+}
+
 bool is_value(std::string_view cell) {
-  if (one_of(cell, {"No log", "nan", "NaN", "inf", "-", "None"})) return true;
+  if (is_empty(cell) || one_of(cell, {"No log", "nan", "NaN", "inf", "None"})) return true;
   if (!is_digit(cell.front()) && cell.front() != '-' && cell.front() != '.') return false;
   TextCursor text(cell);
   double value = 0;
@@ -172,35 +197,61 @@ bool LineJoiner::take_object(std::string_view text) {
   return false;
 }
 
-bool LineJoiner::open_table(std::string_view line) {
-  if (line.size() > longest_header || line.find_first_of(is_row(line) ? ":={`" : ":={|`") != std::string_view::npos)
-    return false;
+bool LineJoiner::open_table(std::string_view printed) {
+  if (printed.size() > longest_header || printed.find_first_of(":={`") != std::string_view::npos) return false;
+  const std::string line = without_box(printed);
   if (!contains_word(line, "loss")) return false;
   if (!contains_word(line, "step") && !contains_word(line, "epoch") && !contains_word(line, "iter")) return false;
   if (prose_at(line) != std::string_view::npos) return false;
   split_cells(line, cells_, 0);
   bool counts = false, measures = false;
   for (const std::string_view cell : cells_) {
-    if (!is_alpha(cell.front()) || std::ranges::count(cell, ' ') > 3) return false;
+    if (cell.empty() || !is_alpha(cell.front()) || std::ranges::count(cell, ' ') > 3) return false;
     const Field field = field_of(cell);
     counts |= field == Field::step || field == Field::epoch;
     measures |= field == Field::loss || field == Field::val_loss;
   }
   if (!counts || !measures) return false;
-  columns_.assign(cells_.begin(), cells_.end());
+  columns_.clear();
+  for (const std::string_view cell : cells_)
+    columns_.push_back({std::string(cell), static_cast<std::size_t>(cell.data() - line.data())});
   return true;
 }
 
-bool LineJoiner::take_row(std::string_view line) {
-  if (line.find_first_not_of(is_row(line) ? "-=+ \t|:" : "-=+ \t") == std::string_view::npos) return true;  // a rule
+// Of a row in which blanks are cells, the cells stand where their columns' names do. Adds the empty ones; false if a
+// cell is below none or several names.
+bool LineJoiner::align_cells(std::string_view line) {
+  std::vector<std::string_view> aligned(columns_.size());
+  for (const std::string_view cell : cells_) {
+    const auto begin = static_cast<std::size_t>(cell.data() - line.data());
+    std::size_t at = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (columns_[i].at >= begin + cell.size() || begin >= columns_[i].at + columns_[i].name.size()) continue;
+      if (at < columns_.size()) return false;
+      at = i;
+    }
+    if (at == columns_.size() || !aligned[at].empty()) return false;
+    aligned[at] = cell;
+  }
+  cells_ = std::move(aligned);
+  return true;
+}
+
+bool LineJoiner::take_row(std::string_view printed) {
+  const std::string line = without_box(printed);
+  if (line.find_first_not_of(has_bars(line) ? "-=+ \t|:" : "-=+ \t") == std::string_view::npos) return true;  // a rule
   split_cells(line, cells_, columns_.size());
-  if (cells_.size() != columns_.size() || !std::ranges::all_of(cells_, is_value)) {
+  const bool has_values = std::ranges::all_of(cells_, is_value);
+  const bool is_aligned = cells_.size() == columns_.size() ||
+                          (has_values && !has_bars(line) && cells_.size() < columns_.size() && align_cells(line));
+  if (!is_aligned || !has_values) {
     columns_.clear();
     return false;
   }
   joined_.clear();
   for (std::size_t i = 0; i < cells_.size(); ++i)
-    joined_.append(i > 0 ? " | " : "").append(columns_[i]).append("=").append(cells_[i]);
+    if (!is_empty(cells_[i]))
+      joined_.append(joined_.empty() ? "" : " | ").append(columns_[i].name).append("=").append(cells_[i]);
   return complete_ = true;
 }
 

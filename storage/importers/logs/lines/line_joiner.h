@@ -38,6 +38,7 @@ class LineJoiner {
  private:
   bool take_object(std::string_view text);
   bool take_row(std::string_view line);
+  bool align_cells(std::string_view line);
 
   std::string joined_;
   bool complete_ = false;
@@ -46,7 +47,11 @@ class LineJoiner {
   int block_lines_ = 0;
   bool is_plain_ = false;
   bool counts_only_ = false;  // the block's first line is "step: 100", so the values below needn't be indented
-  std::vector<std::string> columns_;
+  struct Column {
+    std::string name;
+    std::size_t at = 0;  // in the header
+  };
+  std::vector<Column> columns_;  // of the table that is open; empty: none is
   std::vector<std::string_view> cells_;
 };
 

@@ -65,7 +65,8 @@ Meaning loss_meaning(const KeyWords& key) {
                     (at == 0 && key.count == 1 && word == "cost") || (word == "entropy" && key.is(at + 1, "cross"));
   if (!loss) return {};
   int rank = word == "loss" ? std::min(at, 1) : 2;
-  if (key.has("reduced")) rank = -1;  // NeMo: the other one is a running mean
+  if (key.words[0] == "epoch") rank += 1;  // Lightning: the mean beside train_loss_step
+  if (key.has("reduced")) rank = -1;       // NeMo: the other one is a running mean
   for (int i = at + 1; i < key.count; ++i) {
     if (is_of_other_loss(key.words[i])) return {};
     if (i == at + 1 &&
@@ -270,7 +271,11 @@ Meaning other_meaning(const KeyWords& key) {
   if (last == "epoch" && (key.is(1, "in") || key.is(1, "per") || key.has("time"))) return {};
   if (last == "epoch" || (one_of(last, {"ep", "epochs"}) && key.count == 1)) return {.field = Field::epoch, .rank = 0};
   if (last == "batch" && !key.is(1, "per")) return {.field = Field::batch, .rank = 2};
-  if (key.has("lr") && last.starts_with("group")) return {.field = Field::lr, .rank = 1};  // "lr-AdamW/group0"
+  // "lr-AdamW/group0", "lr-AdamW"
+  if (key.has("lr") && last.starts_with("group")) return {.field = Field::lr, .rank = 1};
+  if (key.count > 1 && key.is(key.count - 1, "lr") &&
+      one_of(key.words[key.count - 2], {"adam", "sgd", "muon", "lion", "adafactor", "decoupled"}))
+    return {.field = Field::lr, .rank = 1};
   if (last == "lr" || (last == "rate" && key.is(1, "learning"))) return {.field = Field::lr, .rank = key.count > 2};
   if (one_of(last, {"gnorm", "gradnorm", "gn"})) return {.field = Field::grad_norm, .rank = 0};
   if (last == "norm") {

@@ -147,6 +147,13 @@ void read_base(double loss, double perplexity, StepLine& line) {
   line.in_nats |= std::fabs(std::log(perplexity) - loss) < rounding;
 }
 
+bool begins_with_validation(std::string_view text) {
+  std::size_t end = 0;
+  while (end < text.size() && is_alpha(text[end])) ++end;
+  const KeyWords word(text.substr(0, end));
+  return word.count == 1 && is_validation(word.words[0]);
+}
+
 bool is_rounded(const Pair& pair) {
   return pair.whole < 0 && !pair.unit.empty();
 }
@@ -506,6 +513,7 @@ class LineReading {
     if (double StepValues::*const into = value_of(meaning.field)) line_.*into = value;
     switch (meaning.field) {
       case Field::step:
+        step_end_ = pair.end;
         line_.step = pair.whole >= 0 && meaning.scale == 1 ? pair.whole : std::llround(value);
         line_.total = pair.total;
         line_.rounded_step = meaning.scale > 1 ? meaning.scale : 0;
@@ -541,8 +549,9 @@ class LineReading {
         break;
       case Field::time:
         line_.time_unit = meaning.unit;
-        line_.interval = (line_.has_step() && pair.key.empty() && trimmed(gap_) == "(") ||  // "step = 101 (39.8 sec)"
-                         meaning.interval;
+        line_.interval =
+            (step_end_ > 0 && step_end_ + gap_.size() == pair.at && pair.key.empty() && trimmed(gap_) == "(") ||
+            meaning.interval;  // "step = 101 (39.8 sec)"
         line_.time_of_step = meaning.of_step;
         of_epoch_ = contains_word(pair.key, "epoch");
         break;
@@ -624,6 +633,11 @@ class LineReading {
       line_.time = 1 / line_.iterations;
       line_.time_unit = TimeUnit::s;
     }
+    // "| Eval   1 at step 90 | time: 12.34s | valid loss 9.02": the time is the evaluation's.
+    const std::size_t word = text_.find_first_not_of(" \t|-=*#[");
+    if (is_missing(line_.loss) && !is_missing(line_.val_loss) && word != std::string_view::npos &&
+        begins_with_validation(text_.substr(word)))
+      line_.time = missing;
     if (of_epoch_ && (line_.has_step() || line_.batch >= 0)) line_.time = missing;  // how long an epoch takes
     // Some print the time so far with every record; only a training's last has its mean loss.
     if (line_.summary && line_.has_loss() && !line_.named_loss) {
@@ -677,7 +691,7 @@ class LineReading {
   bool rates_are_of_one_ = false;  // torchtitan's "tps", beside such figures, is one device's
   bool validates_ = false;         // the line has mentioned a validation set
   bool named_batch_ = false;
-  std::size_t step_at_ = 0, measured_at_ = 0;
+  std::size_t step_at_ = 0, step_end_ = 0, measured_at_ = 0;
 };
 
 }  // namespace
