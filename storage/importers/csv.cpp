@@ -180,8 +180,9 @@ void assign(PrintedStep& step, Field field, double value) {
 
 // Whether a header and a row with a number are among the first lines. Skips comments ("# ...") before them, unless the
 // header is one, and rows of texts.
-bool is_table(std::string_view head, const std::filesystem::path&) {
-  if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
+bool is_table(std::string_view bytes, const std::filesystem::path&) {
+  TextDecoder decoder(bytes);
+  std::string_view head = decoder.decode(bytes);
   Header header;
   TrimmedFields splitter;
   bool has_rows = false;
@@ -568,6 +569,7 @@ class Table : public TextLines {
     if (meaning.field == Field::throughput) {
       labels.throughput = value;
       labels.rate = meaning.rate;
+      labels.per_device = meaning.per_device;
       labels.rate_text = name;
     }
   }

@@ -264,6 +264,24 @@ TEST(Csv, OfLightningsColumnsTheStepsCount) {
   }
 }
 
+TEST(Csv, TheRateOfOneDeviceIsNotTheRuns) {
+  for (const char* name : {"tokens_per_second_per_gpu", "tok/s/gpu", "tps_per_device"}) {
+    std::string text = fmt::format("step,loss,{},dt_ms\n", name);
+    for (int i = 1; i < 9; ++i) text += fmt::format("{},{}.5,{},{}\n", i, 19 - i, 65'536'000 / (120 + i), 120 + i);
+    const Told told = import_text(text, {}, "t.csv");
+    ASSERT_EQ(told.runs.size(), 1u) << name;
+    EXPECT_EQ(told.runs[0].run.tokens_per_step, 0) << name;
+  }
+}
+
+TEST(Csv, Utf16IsRecognised) {
+  std::string text = "\xFF\xFE";
+  for (const char c : std::string("step;loss;lr\r\n1;10,924;0,0003\r\n2;10,836;0,0003\r\n")) text += {c, '\0'};
+  const Told told = import_text(text, {}, "t.csv");
+  ASSERT_EQ(told.runs.size(), 1u);
+  EXPECT_DOUBLE_EQ(told.runs[0].steps.at(1).loss, 10.836);
+}
+
 TEST(Csv, OneRunKeepsItsStepsInOne) {
   const Told phases = import_text("stage,step,loss,dt_ms\n" + steps_of("warmup") + steps_of("decay", 4), {}, "t.csv");
   ASSERT_EQ(phases.runs.size(), 1u);

@@ -557,5 +557,56 @@ TEST(StepLog, TheTimeOfAnEvaluationIsNotAStepsTime) {
   EXPECT_DOUBLE_EQ(last.dt_ms, 129.5);
 }
 
+// The values of the last step of ten lines and, behind them, another one.
+StepRecord last_of(std::string_view form, std::string_view behind = {}) {
+  std::string text;
+  for (int i = 1; i <= 10; ++i) text += fmt::format(fmt::runtime(form), 10 * i, fmt::format("{}.5", 19 - i)) + "\n";
+  const Told told = import_text(text + std::string(behind) + "\n");
+  return told.runs.size() == 1 && told.runs[0].steps.size() == 10 ? told.runs[0].steps.back() : StepRecord{};
+}
+
+TEST(StepLog, BoundsAreNoMeasuredValues) {
+  const StepRecord both =
+      last_of("step {} loss {} max_grad_norm 1.0 grad_norm 1.1 base_lr 0.01 max_lr 0.02 lr 0.0001 min_lr 0.003");
+  EXPECT_DOUBLE_EQ(both.grad_norm, 1.1);
+  EXPECT_DOUBLE_EQ(both.lr, 1e-4);
+  EXPECT_TRUE(is_missing(last_of("step {} loss {} min_lr 0.01").lr));
+  EXPECT_DOUBLE_EQ(last_of("step {} loss {} max_dt=2.0s dt=0.121s").dt_ms, 121);
+  for (const char* rate : {"eval 45100 tok/s", "gen 45100 tok/s", "peak 45100 tok/s", "target 45100 tok/s",
+                           "max_tokens_per_second=45100", "gen_tokens_per_sec=45100"}) {
+    std::string text;
+    for (int i = 1; i <= 10; ++i) text += fmt::format("step {} | loss {}.5 | {} | 123.0 ms\n", i, 19 - i, rate);
+    const Told told = import_text(text);
+    EXPECT_EQ(told.runs.at(0).run.tokens_per_step, 0) << rate;
+    EXPECT_TRUE(is_missing(told.runs[0].run.printed.tokens_per_s)) << rate;
+  }
+  EXPECT_DOUBLE_EQ(last_of("step={} loss={} grad_norm={{'0_default': 1.234}}").grad_norm, 1.234);
+}
+
+TEST(StepLog, TheLossOfAnEvaluationIsTheValidationSets) {
+  for (const char* line :
+       {"train loss (full eval) 19.5, val loss 9.25", "eval: train loss 9.75, val loss 9.25",
+        "train loss (eval) = 9.75 | val loss (eval) = 9.25", "[eval step 100] train_loss=9.75 val_loss=9.25",
+        "step 100 eval_train_loss 9.75 val_loss 9.25"}) {
+    const StepRecord last = last_of("step {} loss {} dt 120.0ms", line);
+    EXPECT_DOUBLE_EQ(last.loss, 9.5) << line;
+    EXPECT_DOUBLE_EQ(last.val_loss, 9.25) << line;
+  }
+  for (const char* form :
+       {"step {0} | val 8.{0} | loss {1}", "step {0} valid 8.{0} loss {1}", "step {0} | loss {1} | val 8.{0}"}) {
+    EXPECT_DOUBLE_EQ(last_of(form).loss, 9.5) << form;
+    EXPECT_DOUBLE_EQ(last_of(form).val_loss, 8.1) << form;
+  }
+}
+
+TEST(StepLog, AUnitIsTheNextNumbersNameWhereThatIsNamedByOne) {
+  EXPECT_DOUBLE_EQ(last_of("step {} loss {} ex/s 4162.6 sec: 0.1230").loss, 9.5);
+  for (const char* form : {"step {} loss {} it/s 8.130 ms 123.0", "step {} loss {} it/s 8.130 s/it 0.1230",
+                           "step {} loss {} tok/s 4262504 ms/step 123.0"}) {
+    EXPECT_DOUBLE_EQ(last_of(form).loss, 9.5) << form;
+    EXPECT_NEAR(last_of(form).dt_ms, 123, 0.1) << form;
+  }
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -561,8 +561,8 @@ Unit unit_of(std::string_view text) {
   if (per == 0) return {};
   const bool per_ms = time_unit(time) == TimeUnit::ms;
   found.scale = per > 1 ? 1 / per : 1;
-  if (above.size() > 2 && above[0] == 'k' && above[1] == 't') found.scale *= 1e3, above.remove_prefix(1);
-  if (above.size() > 2 && above[0] == 'm' && above[1] == 't') found.scale *= 1e6, above.remove_prefix(1);
+  if (above.size() > 1 && above[0] == 'k' && above[1] == 't') found.scale *= 1e3, above.remove_prefix(1);
+  if (above.size() > 1 && above[0] == 'm' && above[1] == 't') found.scale *= 1e6, above.remove_prefix(1);
   if (one_of(above, {"tok", "toks", "token", "tokens", "t", "words", "w"})) found.rate = RateLabel::tokens;
   if (one_of(above, {"sample", "samples", "seq", "seqs", "sequence", "sequences", "example", "examples", "ex", "img",
                      "imgs", "images", "sent", "sents"}))

@@ -61,6 +61,8 @@ Meaning loss_meaning(const KeyWords& key) {
                                                       "test", "validation", "training", "step", "epoch", "curr"}))
     ++at;
   const std::string_view word = key.words[at];
+  // "eval_train_loss": an evaluation's, of other steps
+  if (at + 1 < key.count && one_of(key.words[at + 1], {"train", "training"}) && any_validation(key, at + 2)) return {};
   const bool loss = word == "loss" || (at == 0 && one_of(word, {"xent", "nll", "crossentropy"})) ||
                     (at == 0 && key.count == 1 && word == "cost") || (word == "entropy" && key.is(at + 1, "cross"));
   if (!loss) return {};
@@ -114,6 +116,21 @@ Meaning since_meaning(const KeyWords& key, TimeUnit unit) {
   return {.field = Field::time, .rank = 1, .unit = unit, .interval = !of_step, .of_step = of_step};
 }
 
+// Of a number that is a setting, a limit, or beside what is measured: "max_grad_norm", "base_lr", "peak 51200 tok/s".
+bool is_bound(const KeyWords& key) {
+  return std::any_of(key.words, key.words + key.count, [](std::string_view word) {
+    return one_of(word, {"max", "min", "base", "baseline", "init", "initial", "peak", "target", "clip"});
+  });
+}
+
+// Whether a rate is that of something else than the training.
+bool is_rate_beside(const KeyWords& key) {
+  return any_validation(key) || is_bound(key) ||
+         std::any_of(key.words, key.words + key.count, [](std::string_view word) {
+           return one_of(word, {"gen", "generation", "generate", "decode", "prefill", "pipeline", "dataloader"});
+         });
+}
+
 Meaning time_meaning(const KeyWords& full, TimeUnit given) {
   // A unit at the end of a key is its unit: "dt_ms", "step_time_s", "ms per step".
   KeyWords key = full;
@@ -131,6 +148,7 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
   const bool to_end = key.has("end") && key.has("to");
   for (int i = 0; i < key.count; ++i)
     if (is_beside(key.words[i]) && !(key.words[i] == "end" && to_end)) return {};
+  if (is_bound(key)) return {};
   for (int i = 0; i < key.count; ++i)
     if (is_part(key.words[i]) && !key.has("interval")) return {.unit = unit, .is_part = true};
   const std::string_view last = key.words[0];
@@ -216,7 +234,7 @@ Meaning rate_meaning(const KeyWords& full, const Unit& given) {
                 .rate = given.rate,
                 .scale = given.scale,
                 .per_device = given.per_device || names_one_device(full)};
-  if (any_validation(full)) return {};
+  if (is_rate_beside(full)) return {};
   KeyWords key = full;
   // "tokens/s/gpu", "tokens_per_sec_per_device": one device's rate is used if no other is printed.
   while (key.count > 1 && is_device_word(key.words[0])) {
@@ -268,6 +286,7 @@ Meaning rate_meaning(const KeyWords& full, const Unit& given) {
 
 Meaning other_meaning(const KeyWords& key) {
   const std::string_view last = key.words[0];
+  if ((last == "lr" || last == "norm" || (last == "rate" && key.is(1, "learning"))) && is_bound(key)) return {};
   if (last == "epoch" && (key.is(1, "in") || key.is(1, "per") || key.has("time"))) return {};
   if (last == "epoch" || (one_of(last, {"ep", "epochs"}) && key.count == 1)) return {.field = Field::epoch, .rank = 0};
   if (last == "batch" && !key.is(1, "per")) return {.field = Field::batch, .rank = 2};
@@ -383,7 +402,7 @@ static Meaning meaning_of_words(const Pair& pair) {
     }
   }
   // If no word gives the meaning, the unit does.
-  if (unit.rate != RateLabel::none)
+  if (unit.rate != RateLabel::none && !is_rate_beside(key))
     return {.field = Field::throughput,
             .rank = rank_of(unit.rate, tokens_by_unit + (unit.per_device ? 1 : 0)),
             .rate = unit.rate,

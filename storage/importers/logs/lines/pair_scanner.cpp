@@ -195,7 +195,9 @@ const char* behind_words(const char* unit, const char* unit_end, const char* end
 
 // "loss 2.90 tok/s 93600": whether the word behind a named number is the name of the next one, which has no unit then.
 bool names_next(const Unit& word, const char* p, const char* end, const Pair& pair) {
-  if (pair.key.empty() || (word.rate == RateLabel::none && !contains_word(pair.key, "loss"))) return false;
+  const bool is_unit =
+      unit_of(pair.key.substr(pair.key.rfind(' ') + 1)).known && !(word.scale > 1);  // "it/s 8.1 ms 123"
+  if (pair.key.empty() || (word.rate == RateLabel::none && !contains_word(pair.key, "loss") && !is_unit)) return false;
   const char* const next = behind_spaces(p, end);
   if (next == p || next == end || !is_digit(*next)) return false;
   double number = 0;
@@ -204,7 +206,8 @@ bool names_next(const Unit& word, const char* p, const char* end, const Pair& pa
   const char* const unit_end = behind_unit(unit, end);
   const Unit own = unit_of(between(unit, unit_end));
   const bool is_scale = own.scale > 1 && own.rate == RateLabel::none;  // "tok/s 93.6K"
-  return !own.known || is_scale || (unit_end + 1 < end && *unit_end == ' ' && is_digit(unit_end[1]));
+  const bool names_third = own.known && unit_end < end && (*unit_end == ':' || *unit_end == '=');
+  return !own.known || is_scale || names_third || (unit_end + 1 < end && *unit_end == ' ' && is_digit(unit_end[1]));
 }
 
 // The unit behind a number. Null if letters glued to the number make both a name: "3d", "61a0f".
@@ -326,6 +329,9 @@ bool PairScanner::number(std::size_t at, Pair& pair) {
   pair.at = at;
   pair.value = value;
   take_key(line_.substr(gap_, at - gap_), pair);
+  constexpr std::string_view only_group = "={'0_default";  // InternLM: "grad_norm={'0_default': 1.234}"
+  if (const std::string_view front = line_.substr(0, gap_); pair.separated && front.ends_with(only_group))
+    take_key(front.substr(0, front.size() - only_group.size() + 1), pair);
   const char* p = stop;
   if (whole && begins_clock(digits.size(), stop, end)) {
     p = read_clock(stop, end, pair);

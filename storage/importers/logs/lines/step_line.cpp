@@ -201,6 +201,10 @@ class LineReading {
   std::size_t first_measured() const { return std::max(step_at_, measured_at_); }  // where it begins; 0: nowhere
 
  private:
+  static bool is_short_val_loss(std::string_view key) {
+    return equal_in_lower(key, "val") || equal_in_lower(key, "valid");
+  }
+
   // Whether this number is the best so far for its field.
   bool takes(Field field, int rank) {
     int& best = best_[static_cast<int>(field)];
@@ -312,7 +316,8 @@ class LineReading {
       meaning = {.unit = TimeUnit::s, .is_part = true};
     const bool is_part = meaning.is_part;
     if (take_moment(meaning, pair)) return;
-    if (!validates_ && meaning.field != Field::val_loss && meaning.field != Field::val_perplexity)
+    const bool is_short_loss = pair.whole < 0 && !pair.clock && is_short_val_loss(pair.key);
+    if (!validates_ && meaning.field != Field::val_loss && meaning.field != Field::val_perplexity && !is_short_loss)
       validates_ = names_validation(gap_);
     else if (validates_ && trimmed(gap_, " |,;").starts_with("train:"))
       validates_ = false;
@@ -333,7 +338,10 @@ class LineReading {
       meaning = {.field = Field::rank, .rank = 1}, leading_rank_ = true;
     if (pair.clock && meaning.field == Field::none && behind(pair).starts_with(" elapsed"))
       meaning = {.field = Field::elapsed, .rank = 0, .unit = TimeUnit::s};
-    if (validates_ && meaning.field == Field::loss) meaning.field = Field::val_loss;
+    if (validates_ && meaning.field == Field::loss) {
+      if (contains_word(pair.key, "train")) return;  // an evaluation's, of other steps than this one
+      meaning.field = Field::val_loss;
+    }
     if (validates_ && meaning.field == Field::perplexity) meaning.field = Field::val_perplexity;
     if (continues_duration(pair)) return;
     last_ = Field::none;
@@ -477,7 +485,7 @@ class LineReading {
       return true;
     }
     // "step 100 | train 3.12 | val 3.23": only next to a step, since data sets are counted this way too.
-    if (pair.whole < 0 && !pair.clock && (equal_in_lower(pair.key, "train") || equal_in_lower(pair.key, "val"))) {
+    if (pair.whole < 0 && !pair.clock && (equal_in_lower(pair.key, "train") || is_short_val_loss(pair.key))) {
       (equal_in_lower(pair.key, "train") ? short_loss_ : short_val_loss_) = pair.value;
       return true;
     }
