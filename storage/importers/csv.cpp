@@ -362,6 +362,14 @@ class Table : public TextLines {
   void begin_rows() {
     note_header();
     style_ = NumberStyle(header_.separator);
+    // "2026-05-01T10:00:02" in a column that is called a time.
+    for (std::size_t i = 0; i < fields_.size() && header_.at < 0; ++i) {
+      Field& column = header_.columns[i];
+      if ((column != Field::time && column != Field::elapsed) || is_missing(stamp_.read(fields_[i]))) continue;
+      header_.at = static_cast<int>(i);
+      column = Field::none;
+      header_.readers[i].forget_meaning();
+    }
     const bool has_splits = header_.stage >= 0 && is_split(lower_case(field(header_.stage)));
     if (header_.split == header_.stage && !has_splits) header_.split = -1;
     std::erase_if(header_.parts, [&](int part) {

@@ -274,6 +274,23 @@ TEST(Csv, TheRateOfOneDeviceIsNotTheRuns) {
   }
 }
 
+TEST(Csv, TimesOfDayAreAClock) {
+  for (const char* name : {"time", "timestamp", "elapsed_time"}) {
+    std::string text = fmt::format("step,loss,{}\n", name);
+    for (int i = 1; i < 9; ++i) text += fmt::format("{},{}.5,2026-05-01T10:{:02}:00Z\n", i, 19 - i, i);
+    const Told told = import_text(text, {}, "t.csv");
+    EXPECT_NEAR(told.runs.at(0).steps.at(3).dt_ms, 60000, 1) << name;
+    EXPECT_FALSE(told.noted("left out")) << name;
+  }
+}
+
+TEST(Csv, ALossInBitsIsAMetric) {
+  const Told told =
+      import_text("step,train loss (bits/byte),step time [ms]\n10,2.65,121\n20,2.61,125\n30,2.55,122\n", {}, "t.csv");
+  EXPECT_TRUE(is_missing(told.runs.at(0).steps.at(1).loss));
+  EXPECT_DOUBLE_EQ(told.runs[0].steps[1].dt_ms, 125);
+}
+
 TEST(Csv, Utf16IsRecognised) {
   std::string text = "\xFF\xFE";
   for (const char c : std::string("step;loss;lr\r\n1;10,924;0,0003\r\n2;10,836;0,0003\r\n")) text += {c, '\0'};

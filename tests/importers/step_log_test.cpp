@@ -608,5 +608,19 @@ TEST(StepLog, AUnitIsTheNextNumbersNameWhereThatIsNamedByOne) {
   }
 }
 
+TEST(StepLog, WhatIsNotOfAStepIsNotTold) {
+  EXPECT_TRUE(is_missing(last_of("iter {} | loss {} | micro step 30.1 ms").dt_ms));
+  EXPECT_TRUE(is_missing(last_of("step {} loss {} bits/token, 102 ms").loss));
+  std::string text;
+  for (int i = 0; i < 10; ++i)
+    text += fmt::format(
+        "2024-02-01,10:00:{:02} | INFO | Train Epoch: 0 [{:>8}/10968539 (3%)] Data (t): 0.012 Batch (t): 0.512, "
+        "8000.00/s, 1000.00/s/gpu LR: 0.000101 Loss: {}.7 (8.7546)\n",
+        i, i * 409600, 19 - i);
+  const Told told = import_text(text);
+  EXPECT_TRUE(told.noted("the steps are samples here"));
+  EXPECT_FALSE(told.runs.at(0).steps.at(3).dt_ms > 1);
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -77,7 +77,9 @@ std::optional<RunStatus> status_of(std::string_view text) {
   if (says_crashed(text)) return RunStatus::failed;
   const std::string_view name = exception_of(text);
   if (name.ends_with("KeyboardInterrupt")) return RunStatus::interrupted;
-  if (name.ends_with("OutOfMemoryError") || (!name.empty() && has(text, "out of memory"))) return RunStatus::failed;
+  if (name.ends_with("OutOfMemoryError") || name.ends_with("ChildFailedError") ||
+      (!name.empty() && has(text, "out of memory")))
+    return RunStatus::failed;
   return std::nullopt;
 }
 

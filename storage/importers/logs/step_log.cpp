@@ -133,9 +133,12 @@ void StepLog::take_step(const LogLine& line) {
   if (!run_.progress().open) {
     batch_ = is_missing(step.batch_size) ? facts_.batch() : std::llround(step.batch_size);
     if (batch_ == 0)
-      sink_.note(line.number, "\"" + shortened(trimmed(line.text), 40) +
-                                  "\" counts samples, and the log prints no batch size: the steps are samples here");
+      sink_.note(line.number,
+                 "\"" + shortened(trimmed(line.text), 40) +
+                     "\" counts samples, and the log prints no batch size: the steps are samples here, and " +
+                     "the times of batches are left out");
   }
+  if (batch_ == 0) step.time = step.mean_time = missing;
   if (batch_ > 0 && (step.batch % batch_ == 0 || step.batch == step.batches)) {
     step.batch = (step.batch + batch_ - 1) / batch_;
     step.batches = (step.batches + batch_ - 1) / batch_;

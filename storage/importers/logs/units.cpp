@@ -538,6 +538,7 @@ Unit unit_of(std::string_view text) {
   if (one_of(unit, {"%",      "gb",      "gib",      "mb",     "mib",    "kb", "kib", "w",  "mw", "c", "x",   "z",
                     "tflops", "tflop/s", "tflops/s", "pflops", "gflops", "th", "st",  "nd", "rd", "j", "mhz", "ghz"}))
     return {.other = true, .known = true};
+  if (unit == "bits" || unit.starts_with("bits/")) return {.other = true, .known = true};
   if (unit.starts_with("tflop") || unit.starts_with("pflop") || unit.starts_with("gflop"))
     return {.other = true, .known = true};
 

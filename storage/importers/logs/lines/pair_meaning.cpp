@@ -96,9 +96,9 @@ bool is_part(std::string_view word) {
                                        "comm",  "copy", "prefet", "preproc", "allred",   "sync", "attn",   "attention",
                                        "check", "ckpt", "compil", "eval",    "valid",    "gen",  "comput", "reduce"})
     if (word.starts_with(start)) return true;
-  return one_of(word, {"opt",  "fw",       "bw",    "fp",       "bp",       "val",     "save",    "h2d",
-                       "d2h",  "clip",     "zero",  "mlp",      "log",      "logging", "rollout", "wait",
-                       "idle", "overhead", "other", "transfer", "sampling", "gpu",     "cpu"});
+  return one_of(word, {"opt",  "micro", "fw",       "bw",    "fp",       "bp",       "val",     "save",
+                       "h2d",  "d2h",   "clip",     "zero",  "mlp",      "log",      "logging", "rollout",
+                       "wait", "idle",  "overhead", "other", "transfer", "sampling", "gpu",     "cpu"});
 }
 
 // "time since the last log", "elapsed since start". A missing field: it isn't such a time.
@@ -131,6 +131,12 @@ bool is_rate_beside(const KeyWords& key) {
          });
 }
 
+// A word of a time that isn't one of a step, nor of what is done since the start.
+bool is_time_beside(std::string_view word) {
+  return one_of(word,
+                {"eta", "remaining", "left", "start", "end", "stamp", "timestamp", "date", "token", "tok", "sample"});
+}
+
 Meaning time_meaning(const KeyWords& full, TimeUnit given) {
   // A unit at the end of a key is its unit: "dt_ms", "step_time_s", "ms per step".
   KeyWords key = full;
@@ -141,13 +147,9 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
     if (key.count > 1 && key.words[0] == "in") key.drop_last();
   }
   if (const Meaning since = since_meaning(key, unit); since.field != Field::none || since.is_part) return since;
-  const auto is_beside = [](std::string_view word) {
-    return one_of(word,
-                  {"eta", "remaining", "left", "start", "end", "stamp", "timestamp", "date", "token", "tok", "sample"});
-  };
   const bool to_end = key.has("end") && key.has("to");
   for (int i = 0; i < key.count; ++i)
-    if (is_beside(key.words[i]) && !(key.words[i] == "end" && to_end)) return {};
+    if (is_time_beside(key.words[i]) && !(key.words[i] == "end" && to_end)) return {};
   if (is_bound(key)) return {};
   for (int i = 0; i < key.count; ++i)
     if (is_part(key.words[i]) && !key.has("interval")) return {.unit = unit, .is_part = true};
