@@ -301,6 +301,7 @@ std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, Qu
     planned.push_back(prepare_repeat(id, next_repeat));
     if (how.seed) planned.back().recipe.seed = *how.seed;
     planned.back().run.looks_up_to = how.looks_up_to;
+    if (how.looks_up_to == 0 && planned.back().run.ladder) planned.back().run.looks_up_to = added_after_a_look;
   }
   std::vector<RunId> launched;
   for (const PreparedRun& prepared : planned) launched.push_back(create_run(prepared.run, prepared.recipe));

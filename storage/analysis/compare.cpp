@@ -64,7 +64,7 @@ RunSpread spread_of_pairs(const Sample& base, const Sample& run) {
 
 Between between_runs(const Sample& base, const Sample& run, const SpeedUpRules& rules) {
   const bool both = std::min(base.repeats.size(), run.repeats.size()) >= 2;
-  if (both && !rules.looks.runs.empty()) {
+  if (both && rules.looks.in_pairs && !rules.looks.runs.empty()) {
     const RunSpread pairs = spread_of_pairs(base, run);
     if (pairs.known())
       return {pairs, pairs.variance(), pairs.variance() * share_of(std::min(base.averaged, run.averaged))};

@@ -72,7 +72,11 @@ struct Looks {
   double error_at(std::size_t number) const;  // of the last look up to that number, else of the first
 
   std::vector<std::size_t> runs;  // ascending; of each side; empty: one look
+  bool in_pairs = true;           // both sides were run in turns
 };
+
+// Run::looks_up_to of a repeat that somebody added to a rung.
+inline constexpr std::int64_t added_after_a_look = -1;
 
 struct SpeedUpRules {
   double noise_floor = default_noise_floor;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 #include <utility>
 
 namespace stepladder {
@@ -37,6 +38,26 @@ Subject without_unfinished(Subject subject) {
   return subject;
 }
 
+// Whether all steps that both have took equally long to the last digit, and not just one of few coarse times: one is
+// the other, cut or edited.
+bool have_equal_times(const Series& a, const Series& b) {
+  constexpr std::size_t fewest = 20;
+  std::size_t shared = 0;
+  std::set<double> times;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a.step[i] != b.step[j]) {
+      a.step[i] < b.step[j] ? ++i : ++j;
+      continue;
+    }
+    const double time = a.dt_ms[i++], other = b.dt_ms[j++];
+    if (is_missing(time) || is_missing(other)) continue;
+    if (time != other) return false;
+    ++shared;
+    times.insert(time);
+  }
+  return shared >= fewest && 4 * times.size() >= shared;
+}
+
 // Whether two imported runs have the same figures to the last digit: they are one run, copied.
 bool are_copies(const MeasuredRun& a, const MeasuredRun& b) {
   if (a.run->source != "import" || b.run->source != "import" || a.summary->steps == 0) return false;
@@ -45,8 +66,9 @@ bool are_copies(const MeasuredRun& a, const MeasuredRun& b) {
                       of.dt_ms_p75,  of.dt_ms_p5,  of.dt_ms_p95, of.drift,         of.tokens_per_s, of.wall_ms_median};
   };
   const auto is_equal = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
-  return a.summary->steps == b.summary->steps && a.summary->last_step == b.summary->last_step &&
-         std::ranges::equal(figures(*a.summary), figures(*b.summary), is_equal);
+  return have_equal_times(*a.series, *b.series) ||
+         (a.summary->steps == b.summary->steps && a.summary->last_step == b.summary->last_step &&
+          std::ranges::equal(figures(*a.summary), figures(*b.summary), is_equal));
 }
 
 // The subject with one run of each that was copied.

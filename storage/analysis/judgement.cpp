@@ -143,16 +143,23 @@ void note_copies(std::size_t copies, RungJudgement& rung) {
       flag.why += fmt::format(" {} runs have the same figures to the last digit, so they count as one.", copies + 1);
 }
 
-// The looks of the verification that repeated both sides, at their medians; none if no one did.
+// The looks of the verification that repeated both sides, at their medians; else, where somebody added runs to one, a
+// look at each number of runs so far; else none.
 Looks looks_at(const Subject& base, const Subject& of) {
   const auto limit = [](const Subject& subject) {
     std::int64_t most = 0;
     for (const MeasuredRun& run : subject.runs) most = std::max(most, run.run->looks_up_to);
     return most;
   };
-  const std::int64_t most = std::min(limit(base), limit(of));
-  const bool are_repeated = std::min(base.runs.size(), of.runs.size()) > 1;
-  return most > 0 && are_repeated ? Looks(static_cast<std::size_t>(most)) : Looks();
+  const auto is_added = [](const MeasuredRun& run) { return run.run->looks_up_to == added_after_a_look; };
+  const std::size_t runs = std::min(base.runs.size(), of.runs.size());
+  if (runs < 2) return {};
+  if (const std::int64_t most = std::min(limit(base), limit(of)); most > 0)
+    return Looks(static_cast<std::size_t>(most));
+  if (std::ranges::none_of(base.runs, is_added) && std::ranges::none_of(of.runs, is_added)) return {};
+  Looks looks(runs);
+  looks.in_pairs = false;
+  return looks;
 }
 
 // Whether there is a verdict after these runs: not between two looks. The last look comes early if runs that don't

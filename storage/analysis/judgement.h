@@ -131,7 +131,8 @@ struct Subject {
 };
 
 // Judges the subjects and returns them in the same order. A gain whose sides were both repeated by a verification has
-// the wider interval of its looks (Run::looks_up_to), and no verdict between two of them. `baseline` is an index of
+// the wider interval of its looks (Run::looks_up_to), and no verdict between two of them; one to which somebody added
+// runs has that of the looks up to now. `baseline` is an index of
 // `subjects`. Siblings' series may be empty; those of the baseline's siblings show how much losses of one program
 // differ.
 std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t baseline, const HardwareTable& hardware,

@@ -105,20 +105,6 @@ bool is_disturbed(const Summary& summary);
 // 1,000, 1,000,000 or 60, or its inverse, is most likely that of two units. Nullopt: it is none of these.
 std::optional<Flag> doubt_unit(double factor);
 
-// The figures of a run that its median is doubted by; the series may be an excerpt.
-struct RunTimes {
-  const Run& run;
-  const Summary& summary;
-  const Series& series;
-};
-
-// The flag of a gain of `factor` in the medians of which less than a third is left, and 5 % are lost, if a warm-up of
-// over a quarter of the steps counts, at one end of runs whose steps drift apart, or by the wall clocks of both; or if
-// the run's log times fewer of its steps. storage/analysis/step_sums.h asks of all steps. Nullopt: it is none. Of two
-// runs that were launched here it is none: our own timer took each step, and what disturbs them is watched. Nor is it
-// one by the wall clock if one was.
-std::optional<Flag> doubt_median(double factor, const RunTimes& base, const RunTimes& run);
-
 // The worst trust of all flags.
 Trust trust_of(std::span<const Flag> flags);
 

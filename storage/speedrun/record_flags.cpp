@@ -268,7 +268,7 @@ std::int64_t untimed_steps(const SpeedrunLog& log) {
 }
 
 // Consecutive steps in which the clock advanced by less than half of what it does around them, or, in many, by less
-// than two thirds of what it did before: schedules make steps longer.
+// than two thirds of what it did before and does again later: a schedule makes steps shorter for good.
 struct ClockGap {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -302,6 +302,9 @@ ClockGap worst_gap(const SpeedrunLog& log) {
     if ((expected - rate) * steps > worst.expected_ms - worst.advanced_ms)
       worst = {clock[first].step, clock[last].step, rate * steps, expected * steps};
   };
+  std::vector<double> later = rates;  // the largest from there on
+  for (std::size_t i = rates.size(); i-- > 0;)
+    later[i] = std::fmax(median_rate(rates, i, i + window), i + 1 < later.size() ? later[i + 1] : missing);
   const std::int64_t begin = untimed_steps(log) + 1;
   for (std::size_t i = 0; i < rates.size(); ++i) {
     if (clock[i].step <= begin || is_missing(rates[i])) continue;
@@ -311,8 +314,9 @@ ClockGap worst_gap(const SpeedrunLog& log) {
     const double expected = is_missing(after) ? before : std::min(before, after);
     if (is_missing(before)) continue;
     if (rates[i] < expected / 2) take(i, i + window, rates[i], expected);
-    const bool is_long = i >= surroundings && clock[i - surroundings].step > begin && i + surroundings <= rates.size();
-    if (is_long && after < before * 2 / 3) take(i, i + surroundings, after, before);
+    const bool is_long = i >= surroundings && clock[i - surroundings].step > begin && i + surroundings < rates.size();
+    if (is_long && after < before * 2 / 3 && later[i + surroundings] > before * 5 / 6)
+      take(i, i + surroundings, after, before);
   }
   return worst;
 }

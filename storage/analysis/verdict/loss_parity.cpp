@@ -16,6 +16,7 @@
 #include "storage/analysis/recipe_facts.h"
 #include "storage/analysis/verdict/step_grain.h"
 #include "storage/by_enum.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
@@ -301,11 +302,12 @@ bool is_constant(const Series& series) {
   return std::ssize(finite) >= fewest && std::ranges::count(finite, finite.front()) == std::ssize(finite);
 }
 
+constexpr std::int64_t last_untrained = 2;
+
 // Whether the run's loss is far below the other's where both begin, as an untrained model's can't be. Later than at the
 // first steps: while the other has hardly learnt, and by most of what it will, as no better optimiser can be.
 bool begins_lower(const Series& base, const Series& run, std::vector<double> Series::*losses) {
   constexpr double far_nats = 1;
-  constexpr std::int64_t last_untrained = 2;
   const SharedSteps shared = shared_steps(base, run, losses);
   const std::vector<double>& all = base.*losses;
   const auto first = std::ranges::find_if(all, [](double loss) { return std::isfinite(loss); });
@@ -328,8 +330,8 @@ bool leaves_at_end(const SharedSteps& training, double tolerance) {
   return gap.mean - gap.half > far && tail_gap(own, false).mean > far;
 }
 
-// Whether the losses of both, in every quarter of the steps, have the ratio of nats to bits.
-bool are_nats_and_bits(const SharedSteps& shared) {
+// Whether the losses of both, in every quarter of the steps, have this ratio.
+bool have_ratio(const SharedSteps& shared, double ratio) {
   constexpr double most_off = 0.02;
   const std::size_t n = shared.step.size();
   if (n < fewest_to_diverge) return false;
@@ -339,9 +341,29 @@ bool are_nats_and_bits(const SharedSteps& shared) {
       sum += shared.loss[i];
       base_sum += shared.base_loss[i];
     }
-    if (!(std::abs(sum / base_sum / std::numbers::ln2 - 1) < most_off)) return false;
+    if (!(std::abs(sum / base_sum / ratio - 1) < most_off)) return false;
   }
   return true;
+}
+
+// The ratio of the training losses where both models are untrained; 1: it isn't known.
+double first_ratio(const SharedSteps& training) {
+  return training.empty() || training.step.front() > last_untrained
+             ? 1
+             : training.loss.front() / training.base_loss.front();
+}
+
+// The share of the steps whose training loss is above the one before.
+double share_of_rises(const Series& series) {
+  std::vector<double> finite;
+  std::ranges::copy_if(series.loss, std::back_inserter(finite), [](double loss) { return std::isfinite(loss); });
+  double rises = 0;
+  for (std::size_t i = 1; i < finite.size(); ++i) rises += finite[i] > finite[i - 1] ? 1 : 0;
+  return rises / static_cast<double>(finite.size());
+}
+
+std::int64_t last_step_of(const LossRun& of) {
+  return std::max(of.run->planned_steps, of.series->empty() ? 0 : of.series->step.back());
 }
 
 std::string other_values(const std::string& base, const std::string& run, const char* of) {
@@ -365,17 +387,31 @@ std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation
   const auto losses = by_validation ? &Series::val_loss : &Series::loss;
   if (is_printed && begins_lower(a, b, losses))
     return "its first loss is far lower, so it may be of another unit, or it began with other weights";
-  if (is_printed && are_nats_and_bits(shared_steps(a, b, losses)))
+  const SharedSteps shared = shared_steps(a, b, losses);
+  if (is_printed && have_ratio(shared, std::numbers::ln2))
     return "its losses are ln 2 times the baseline's all along, so they may be in nats and those in bits";
+  const double ratio = first_ratio(shared_steps(a, b, &Series::loss));
+  if (is_printed && ratio < 0.98 && have_ratio(shared, ratio))
+    return "its losses are " + decimals(ratio, 2) +
+           " times the baseline's from the first step on, so they may be another measure";
+  if (is_printed && !by_validation && share_of_rises(b) == 0 && share_of_rises(a) > 0.25)
+    return "its training loss never rises, so it may be the lowest or a mean of all so far";
   if (std::string other = other_values(facts.schedule, others.schedule, "the schedules differ"); !other.empty())
     return other;
-  if (!by_validation) return {};
+  if (is_printed && (facts.schedule.empty() || others.schedule.empty()) &&
+      run.run->tokens_per_step == base.run->tokens_per_step &&
+      static_cast<double>(last_step_of(run)) < 0.9 * static_cast<double>(last_step_of(base)))
+    return "it ends before the baseline, so its schedule may be a shorter one";
+  const bool is_far_lower = is_printed && mean_of_tail(shared.base_loss) > 1 &&
+                            mean_of_tail(shared.loss) < mean_of_tail(shared.base_loss) / 2;
+  const char* const leak = "its loss is less than half of the baseline's, so the model may see what it is to predict";
+  if (!by_validation) return is_far_lower ? leak : "";
   if (std::string other = other_values(facts.evaluation, others.evaluation, "the validations differ"); !other.empty())
     return other;
   if (validates_by_training(b) && !validates_by_training(a)) return "its validation losses are its training losses";
   if (base_loss > 0 && base_val > 0 && val / base_val < most_apart * std::min(loss / base_loss, 1.0))
     return "its validation loss is far lower and its training loss is not, so it may be of another unit or other data";
-  return {};
+  return is_far_lower ? leak : "";
 }
 
 }  // namespace

@@ -117,6 +117,7 @@ TEST(Session, RunsAreRepeatedByTheirOwnRecipes) {
   const LaunchedLadder launched = session.launch_ladder(request(30), machine());
   wait_for_end(session, 3);
   const std::vector<RunId> repeated = session.repeat({launched.runs[0], launched.runs[2]}, 2);
+  for (const RunId id : repeated) EXPECT_EQ(session.store().existing_run(id).looks_up_to, added_after_a_look);
   ASSERT_EQ(repeated.size(), 4u);
   wait_for_end(session, 4);
   const auto runs = session.store().runs_of(launched.ladder);

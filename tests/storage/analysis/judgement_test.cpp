@@ -144,6 +144,30 @@ TEST_F(Rungs, CopiesOfAFileCountAsOneRun) {
   EXPECT_NE(flag->why.find("4 runs have the same figures to the last digit"), std::string::npos) << flag->why;
 }
 
+TEST_F(Rungs, ACopyThatWasCutIsNoRepeat) {
+  Series whole, cut;
+  for (std::int64_t step = 1; step <= 60; ++step) {
+    const StepRecord record{.step = step, .loss = 3, .dt_ms = 50 + 0.01 * static_cast<double>(step * 37 % 101)};
+    whole.append(record);
+    if (step <= 45) cut.append(record);
+  }
+  std::list<stepladder::Run> imported;
+  std::vector<MeasuredRun> all{measured_[0]};
+  const Summary of_whole = summarise(whole, -1, 1000);
+  Summary of_cut = summarise(cut, -1, 1000);
+  for (const auto& [series, summary] : {std::pair{&whole, &of_whole}, std::pair{&cut, &std::as_const(of_cut)}}) {
+    stepladder::Run& run = imported.emplace_back(runs_[1]);
+    run.source = "import";
+    run.status = RunStatus::finished;
+    run.repeat = static_cast<int>(imported.size()) - 1;
+    all.push_back({&run, summary, series});
+  }
+  EXPECT_EQ(judge_rungs(all, {})[1].count.copies, 1);
+  cut.dt_ms[20] += 1e-3;
+  of_cut = summarise(cut, -1, 1000);
+  EXPECT_EQ(judge_rungs(all, {})[1].count.copies, 0);
+}
+
 TEST_F(Rungs, WhatDoesTheSameWorkHasNoEffect) {
   for (stepladder::Run& run : runs_) run.status = RunStatus::finished;
   series_[1] = series_[0];
@@ -539,6 +563,19 @@ TEST_F(Climbed, ALookIsPaidForByEveryLaterJudgement) {
   EXPECT_GT(judged()[1].over_baseline.p, before[1].over_baseline.p);
   EXPECT_EQ(width(judged()[2].own_step), width(before[2].own_step)) << "nobody looked at this one";
   EXPECT_EQ(answers(), (Words{"baseline", "real", "real"}));
+}
+
+TEST_F(Climbed, AnAddedRunIsALook) {
+  add("baseline", R"({"matmul": "fp32"})", 100, 6);
+  add("tf32", R"({"matmul": "tf32"})", 50, 6);
+  const auto width = [&] { return std::log(judged()[1].own_step.ci95.high / judged()[1].own_step.ci95.low); };
+  const double before = width();
+  verified(1, added_after_a_look);
+  // Student's t with ten degrees of freedom: 5 % x 6 / (2 + 3 + 4 + 5 + 6) are left for this look.
+  EXPECT_NEAR(width() / before, 2.93 / 2.23, 0.05);
+  EXPECT_EQ(answers(), (Words{"baseline", "real"}));
+  verified(0, 6);
+  EXPECT_NEAR(width() / before, 2.93 / 2.23, 0.05) << "a verification needs both sides";
 }
 
 TEST_F(Climbed, BetweenTwoLooksNothingIsClear) {

@@ -342,6 +342,7 @@ TEST(Steps, of_a_gain_that_only_the_median_has) {
   EXPECT_EQ(doubt(steps([](int step) { return step == 1 ? 30'000 : 80; })), "") << "compiled";
   EXPECT_EQ(doubt(steps([](int step) { return step % 50 == 0 ? 900 : 80; })), "") << "evaluated";
   EXPECT_EQ(doubt(steps([](int step) { return step == 120 ? 9'000 : 80; })), "") << "disturbed once";
+  EXPECT_NE(doubt(steps([](int step) { return step == 120 || step == 130 ? 9'000 : 80; })), "") << "and once more";
   EXPECT_NE(doubt(steps([](int step) { return step % 20 == 0 ? 640 : 80; })), "") << "a costly step in twenty";
   EXPECT_NE(doubt(steps([](int step) { return step % 20 == 0 ? 640 : 100; })), "") << "and no gain in the median";
   EXPECT_EQ(doubt(steps([](int step) { return step % 20 == 0 ? 640 : 120; })), "") << "slower, as it says";

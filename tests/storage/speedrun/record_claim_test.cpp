@@ -251,6 +251,7 @@ TEST(RecordFlags, of_the_pool) {
   EXPECT_EQ(ids(with({.stopped_clock_at = 200})), Ids{"clock-gap"});
   EXPECT_EQ(ids(with({.slow_clock_from = 150})), Ids{"clock-gap"});
   EXPECT_EQ(ids(with({.slower_from = 200})), Ids{});
+  EXPECT_EQ(ids(with({.shorter_from = 200})), Ids{}) << "sequences get shorter, or layers are frozen";
   const RecordClaim claim = with({.script = other_script});
   EXPECT_EQ(claim.verdict, RecordVerdict::flagged);
   EXPECT_NE(claim.flags[0].why.find("0 lines removed, 1 added: + x = 1"), std::string::npos) << claim.flags[0].why;

@@ -22,6 +22,7 @@ struct LogText {
   double curve = 0;          // added to the evaluations before the last
   int clock_restart = 0;     // the step at which the clock is set to 0
   int slower_from = 0;       // the step from which on each takes three times as long
+  int shorter_from = 0;      // the step from which on each takes three fifths of the time
   int stopped_clock_at = 0;  // the clock stands still for 20 steps from here on
   int slow_clock_from = 0;   // the clock takes three fifths of each step from here on, but for the last ten
 
@@ -39,7 +40,9 @@ struct LogText {
     for (int step = 0; step <= (printed < 0 ? steps : printed); ++step) {
       if (step > 0) {
         const bool stands = stopped_clock_at > 0 && step > stopped_clock_at && step <= stopped_clock_at + 20;
-        const double took = slower_from > 0 && step >= slower_from ? 3 * step_ms : step_ms;
+        const double took = slower_from > 0 && step >= slower_from     ? 3 * step_ms
+                            : shorter_from > 0 && step >= shorter_from ? 0.6 * step_ms
+                                                                       : step_ms;
         const bool is_slow = slow_clock_from > 0 && step > slow_clock_from && step <= steps - 10;
         clock += is_slow ? 0.6 * took : stands ? 0 : step == clock_restart ? took - clock : took;
         add(all, step, "", clock);

@@ -396,6 +396,31 @@ TEST(LossParity, a_constant_ratio_of_ln_2_is_a_unit) {
             LossVerdict::better);
 }
 
+TEST(LossParity, a_loss_of_another_measure_or_schedule_shows_nothing) {
+  const Trained plain{.is_validated = false};
+  const Series whole = plain.series();
+  const auto doubt = [&](const Series& run) {
+    const LossParity found = parity(whole, run);
+    EXPECT_EQ(found.verdict, LossVerdict::inconclusive);
+    return found.doubt;
+  };
+  EXPECT_EQ(doubt(Trained{.unit = 0.95, .is_validated = false}.series()),
+            "its losses are 0.95 times the baseline's from the first step on, so they may be another measure");
+  Series leak = whole;
+  for (std::size_t i = 0; i < leak.size(); ++i) leak.loss[i] = 10.9 * std::exp(-static_cast<double>(i) / 30) + 0.02;
+  EXPECT_EQ(doubt(leak), "its loss is less than half of the baseline's, so the model may see what it is to predict");
+  Series lowest = whole;
+  for (std::size_t i = 1; i < lowest.size(); ++i) lowest.loss[i] = std::min(lowest.loss[i - 1], lowest.loss[i]);
+  EXPECT_EQ(doubt(lowest), "its training loss never rises, so it may be the lowest or a mean of all so far");
+  const Series half = losses({whole.loss.begin(), whole.loss.begin() + 100}, 0);
+  Series decayed = half;
+  for (std::size_t i = 60; i < decayed.size(); ++i) decayed.loss[i] -= 0.3;
+  EXPECT_EQ(doubt(decayed), "it ends before the baseline, so its schedule may be a shorter one");
+  stepladder::Run stopped = of_tokens(100);
+  stopped.planned_steps = 200;
+  EXPECT_EQ(parity(of_tokens(100), whole, stopped, half).verdict, LossVerdict::same);
+}
+
 TEST(LossParity, another_context_length_is_not_comparable) {
   stepladder::Run a = of_tokens(100), b = of_tokens(100);
   a.recipe = R"({"seq":1024})", b.recipe = R"({"seq":256})";
