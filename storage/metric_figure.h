@@ -21,6 +21,11 @@ struct MetricFigure {
   friend bool operator==(const MetricFigure&, const MetricFigure&) = default;
 };
 
+// Whether more values alone make it better, by luck.
+inline bool is_extreme(const MetricFigure& figure) {
+  return figure.kind == MetricFigure::Kind::min || figure.kind == MetricFigure::Kind::max;
+}
+
 // Puts a name in quotation marks if it could be read as something else.
 std::string to_string(const MetricFigure& figure);
 std::string_view to_string(MetricFigure::Kind kind);

@@ -348,7 +348,9 @@ std::string run_text(const LoadedRun& loaded, const RunContext& context) {
                                (used.condition.empty() ? "" : ", " + used.condition) + ")"});
   if (!is_missing(run.loss_floor)) rows.push_back({"loss floor", loss_text(run.loss_floor) + " (source entropy)"});
   const Plausibility plausibility = plausibility_of(run, summary, context);
-  rows.push_back({"trust", std::string(to_string(plausibility.trust))});
+  const bool is_clock_unknown = plausibility.trust == Trust::trusted && run.sync == Sync::unknown;
+  rows.push_back(
+      {"trust", std::string(to_string(plausibility.trust)) + (is_clock_unknown ? ", timing sync unknown" : "")});
   for (const Flag& flag : plausibility.flags) rows.push_back({std::string(to_string(flag.id)), flag_text(flag)});
   return table(rows, {false, false});
 }

@@ -182,7 +182,11 @@ LogFigure metric_of(const LoggedRun& logged, const MetricFigure& figure) {
     return value_of(found.values, figure);
   };
   double value = is_whole ? missing : printed();
-  if (is_missing(value)) value = value_of(values_named(logged, figure.metric), figure);
+  if (is_missing(value)) {
+    const std::vector<MetricPoint> values = values_named(logged, figure.metric);
+    if (is_extreme(figure)) count = values.size();
+    value = value_of(values, figure);
+  }
   if (is_missing(value) && is_whole) value = printed();
   if (is_missing(value)) throw NoFigure("has no " + name_of(figure));
   if (!std::isfinite(value)) throw NoFigure("has no finite " + name_of(figure));
@@ -211,6 +215,10 @@ std::string name_of(const FigureQuestion& question) {
 std::string option_text(const FigureQuestion& question) {
   if (question.by != FigureBy::metric) return "--by " + name_of(question);
   return "--metric " + name_of(question) + (question.lower_is_better ? " --lower" : "");
+}
+
+std::string unknown_direction(const std::string& metric) {
+  return "nobody says whether a lower or higher " + metric + " is better; give --lower or --higher";
 }
 
 std::string unit_words(const std::string& unit) {

@@ -36,6 +36,8 @@ struct FigureQuestion {
 std::string name_of(const FigureQuestion& question);
 // The options that ask for it: "--by loss", "--metric val_bpb --lower".
 std::string option_text(const FigureQuestion& question);
+// Why a metric's gain doesn't count where it is a guess.
+std::string unknown_direction(const std::string& metric);
 std::string unit_words(const std::string& unit);  // in a sentence: "a value without a unit" for none
 bool takes_time(const FigureQuestion& question);  // rather than a loss or a metric: changes of it are factors
 
@@ -54,7 +56,7 @@ struct LogFigure {
   double value = missing;
   std::string unit;         // "s/token", "s/step", "nats", "s"; a metric's own, or what is behind the value: "(ema)"
   double resolution = 0;    // the distance between neighbouring values that the log can print; 0: by its digits
-  std::size_t printed = 0;  // how many values without a step the log gives under the metric's name
+  std::size_t printed = 0;  // values without a step under the metric's name; of a lowest or highest one, all values
 };
 
 // The log has no such figure. what() is a sentence without the file's name.

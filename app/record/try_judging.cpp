@@ -165,7 +165,8 @@ std::optional<TryAnswer> TrySeriesRunner::refused(const Try& it) const {
   return {};
 }
 
-// A package or an extension beside a sealed module, or a module of its name where the command looks first.
+// A package, an extension or unchecked bytecode beside a sealed module, or a module of its name where the command looks
+// first.
 std::string TrySeriesRunner::shadow_of(const Try& it, const TrySeal& seal) const {
   const fs::path sealed = seal.path;
   if (!seal.in_tree || sealed.extension() != ".py") return {};
@@ -181,7 +182,10 @@ std::string TrySeriesRunner::shadow_of(const Try& it, const TrySeal& seal) const
       const bool is_module = std::next(below.begin()) == below.end() &&
                              (first == module + ".py" || first == module + ".pyc" ||
                               (first.starts_with(module + ".") && (first.ends_with(".so") || first.ends_with(".pyd"))));
-      if ((is_package || is_module) && trees_->content_of(tries_.front().tree, file).empty() &&
+      const bool is_bytecode = first == "__pycache__" && std::next(below.begin()) != below.end() &&
+                               std::next(below.begin())->string().starts_with(module + ".") &&
+                               trees_->is_unchecked_bytecode(it.tree, file);
+      if ((is_package || is_module || is_bytecode) && trees_->content_of(tries_.front().tree, file).empty() &&
           !trees_->content_of(it.tree, file).empty())
         return file;
     }
@@ -317,6 +321,8 @@ std::optional<TryAnswer> TrySeriesRunner::measure(const Try& it) {
       if (answer.verdict == TryVerdict::kept)
         if (const std::string why = noise_doubt(it); !why.empty())
           answer.verdict = TryVerdict::cannot_tell, answer.reason = why;
+      if (answer.verdict == TryVerdict::kept && plan_.guesses_direction)
+        answer.verdict = TryVerdict::cannot_tell, answer.reason = unknown_direction(metric());
       if (answer.verdict == TryVerdict::kept) check_values(it, answer);
       if (answer.verdict == TryVerdict::kept) check_guards(it.number, it.number, answer);
       if (answer.verdict == TryVerdict::kept) check_runs(it.number, it.number, answer);
@@ -402,20 +408,13 @@ void TrySeriesRunner::check_values(const Try& it, TryAnswer& answer) const {
     if (run.during == it.number && run.state == it.number)
       if (std::string why = impossible_value(name, before, run.value); !why.empty())
         answer.verdict = TryVerdict::invalid, answer.reason = std::move(why);
-  if (answer.verdict != TryVerdict::kept || most_before < 1) return;
-  const MetricFigure::Kind kind = plan_.figure.metric.kind;
-  // The best of more values is better by luck alone; a fifth more is a longer run.
-  const bool is_of_more =
-      (kind == MetricFigure::Kind::min || kind == MetricFigure::Kind::max) && most > 1.2 * most_before;
-  if (!is_of_more && (most_before > 1 || most <= 1)) return;
-  answer.verdict = TryVerdict::cannot_tell;
-  answer.reason =
-      is_of_more ? fmt::format("{} is of {} values, and the kept state's of {}: the best of more is better by luck",
-                               metric(), most, most_before)
-                 : fmt::format(
-                       "a run of the change prints {} values called {}, and the kept state prints one, so "
-                       "nobody knows which counts",
-                       most, name);
+  if (answer.verdict != TryVerdict::kept) return;
+  const bool is_best_of_more = is_extreme(plan_.figure.metric) && most_before > 0 && most > 1.1 * most_before;
+  if (is_best_of_more || (most_before == 1 && most > 1))
+    answer.verdict = TryVerdict::cannot_tell,
+    answer.reason = fmt::format("a run of the change prints {} values called {}, and the kept state prints {}, so {}",
+                                most, name, most_before == 1 ? "one" : metric_text(most_before),
+                                is_best_of_more ? "the best of them is better by luck" : "nobody knows which counts");
 }
 
 void TrySeriesRunner::check_guards(std::int64_t during, std::int64_t state, TryAnswer& answer) const {
@@ -441,7 +440,8 @@ void TrySeriesRunner::check_guards(std::int64_t during, std::int64_t state, TryA
                           : guard.better == Direction::higher ? -rise
                                                               : std::abs(rise);
       const double tolerance = guard.is_share ? guard.tolerance * std::abs(base) : guard.tolerance;
-      if (loss <= tolerance) return false;
+      const bool is_lost = guard.is_share && base > 0 && now <= 0;  // 0 MB aren't less memory
+      if (loss <= tolerance && !is_lost) return false;
       answer.verdict = TryVerdict::guard;
       answer.reason = std::isfinite(loss) ? fmt::format("{} goes{} from {} to {}, and {} was allowed", name, since,
                                                         metric_text(base), metric_text(now), metric_text(tolerance))

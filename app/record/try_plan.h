@@ -32,6 +32,7 @@ struct TryPlan {
   std::string checkout;  // its top
   std::string folder;    // that the command runs in, below the top
   FigureQuestion figure;
+  bool guesses_direction = false;  // of a metric of which nobody says which values are better: no gain is kept
   std::vector<TryGuard> guards;
   std::vector<TrySeal> seals;
   std::vector<std::string> links;  // ignored inputs

@@ -268,6 +268,15 @@ std::string TryTrees::content_of(const std::string& tree, const std::string& pat
   return store_->git({"ls-tree", "--full-tree", tree, "--", ":(literal)" + path});
 }
 
+// PEP 552: flags behind the magic number say whether Python compares it with its source.
+bool TryTrees::is_unchecked_bytecode(const std::string& tree, const std::string& path) const {
+  const std::string entry = content_of(tree, path);  // "100644 blob HASH\tPATH"
+  if (!entry.starts_with("100")) return false;
+  const std::size_t hash = entry.find("blob ") + 5;
+  const std::string bytes = store_->git({"cat-file", "blob", entry.substr(hash, entry.find('\t') - hash)});
+  return bytes.size() > 4 && (bytes[4] & 3) == 1;
+}
+
 void TryTrees::restore(const std::string& tree) const {
   // The store's index gets every file of the checkout, so that new ones are removed.
   const std::string now = take().tree;

@@ -62,6 +62,8 @@ class TryTrees {
   std::vector<std::string> files_of(const std::string& tree) const;
   // What a path of the state holds, as a text that changes with it; empty if the state hasn't got it.
   std::string content_of(const std::string& tree, const std::string& path) const;
+  // Whether it is bytecode that Python runs without a look at its source.
+  bool is_unchecked_bytecode(const std::string& tree, const std::string& path) const;
 
   // Commits what git tracks, and these files, on the checkout's branch; files of the project stay as they were
   // committed. Returns the commit. Throws UsageError if HEAD is on no branch.

@@ -63,6 +63,9 @@ class Confirm(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("has no nothing", err + _)
         self.assertEqual(self.place.run("confirm", rung["id"], "--lower")[0], 2)
+        status, _, err = self.place.run("confirm", rung["id"], "--metric", "lr", "--patience", 0)
+        self.assertEqual(status, 2)
+        self.assertIn("nobody says whether a lower or higher lr is better", err)
         runs = self.place.json("runs")
 
         # The runs exist, so the same question is answered without further ones, and any repeat may be named.

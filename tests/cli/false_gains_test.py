@@ -2,6 +2,7 @@
 import json
 import pathlib
 import random
+import subprocess
 import unittest
 
 from program import Workplace
@@ -43,6 +44,38 @@ class FalseGains(TriedCheckout):
         self.change('SEED = int(os.environ["STEPLADDER_RUN"])', f"SEED = {lucky}")
         self.change("JITTER, GAIN = 0.004, 0.0", "JITTER, GAIN = 0.004, 0.00002")
         self.assertIn("fixed a seed", self.json("-m", "a lucky seed", expect=CANNOT_TELL)["reason"])
+
+    def test_a_guessed_direction_keeps_nothing(self):
+        text = FIGURES.replace("val_bpb", "karma").replace("1 - GAIN", "1 + GAIN")
+        self.begin_with(text, "--metric", "karma")
+        self.change("GAIN = 0.004, 0.0, 0.0", "GAIN = 0.004, 0.0, 0.2")
+        self.assertIn("whether a lower or higher karma is better", self.json("-m", "more", expect=CANNOT_TELL)["reason"])
+
+    def test_bytecode_that_python_takes_unchecked_shadows_a_sealed_module(self):
+        evaluate = FIGURES.replace("print(", "def score(): print(")
+        (self.repository / "evaluate.py").write_text(evaluate)
+        self.begin_with("import evaluate\nevaluate.score()\n", "--metric", "val_bpb", "--seal", "evaluate.py")
+        better = self.place.path / "better.py"
+        better.write_text(evaluate.replace("GAIN = 0.004, 0.0, 0.0", "GAIN = 0.004, 0.0, 0.5"))
+        for mode, code in (("UNCHECKED_HASH", INVALID), ("CHECKED_HASH", CANNOT_TELL)):
+            script = (f"import importlib.util as i, os, py_compile as p; os.makedirs('__pycache__', exist_ok=True); p.compile({str(better)!r}, "
+                      f"cfile=i.cache_from_source('evaluate.py'), invalidation_mode=p.PycInvalidationMode.{mode})")
+            subprocess.run(["python3", "-c", script], cwd=self.repository, check=True)
+            answer = self.json("-m", mode, expect=code)
+            self.assertEqual("Python would import it in place of" in answer["reason"], code == INVALID, answer)
+
+    def test_the_best_of_more_values_is_no_gain(self):
+        text = ('import os, random\nCOUNT = 4\nnoise = random.Random(os.environ["STEPLADDER_RUN"] + "best")\n'
+                'for step in range(COUNT):\n    print(f"step {step} score: {1 + noise.gauss(0, 0.01):.5f}")\n')
+        self.begin_with(text, "--metric", "max(score)")
+        self.change("COUNT = 4", "COUNT = 400")
+        self.assertIn("better by luck", self.json("-m", "often", expect=CANNOT_TELL)["reason"])
+
+    def test_a_share_of_a_figure_that_is_gone_gave_way(self):
+        self.begin_with(FIGURES + 'MEMORY = 1000.0\nprint("memory_mb:", MEMORY)\n', "--metric", "val_bpb", "--also", "memory_mb=2%")
+        self.change("GAIN = 0.004, 0.0, 0.0", "GAIN = 0.004, 0.0, 0.05")
+        self.change("MEMORY = 1000.0", "MEMORY = 0.0")
+        self.assertIn("to 0", self.json("-m", "no memory", expect=GUARD)["reason"])
 
     def test_a_tolerance_is_spent_once(self):
         self.begin_with(STEPS.replace("= 5.0, 12288", "= 9.0, 12288"))

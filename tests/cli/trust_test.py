@@ -58,6 +58,9 @@ class Trust(unittest.TestCase):
         self.assertEqual(len(self.place.json("runs", "--filter", "max(loss)<9 at(loss,20)=inf at(loss,20)>1e300")), 1)
         self.assertEqual(self.place.run("runs")[1].splitlines()[-1], "1 of 1 run doubtful: stepladder check")
 
+    def test_a_clock_that_nobody_knows_is_named_beside_trust(self):
+        self.assertRegex(self.place.run("show", self.possible())[1], "trust +trusted, timing sync unknown")
+
     def test_two_machines_have_no_factor(self):
         base = self.possible()
         other = self.take_in("a100.log", log(20, 3.0, gpu="NVIDIA A100-SXM4-40GB"), "--gpu", "a100", "--tokens-per-step", "2048")

@@ -186,7 +186,7 @@ class Cases(TriedCheckout):
         self.begin("--metric", "min(val_loss)", "--runs", "5", text="EVALS = 5\n" + text)
         self.change("EVALS = 5", "EVALS = 200")
         answer = self.json("-m", "evaluates more often", expect=CANNOT_TELL)
-        self.assertIn("of 200 values, and the kept state's of 5", answer["reason"])
+        self.assertIn("prints 200 values called val_loss, and the kept state prints 5", answer["reason"])
 
     def test_a_guard_that_is_gone_was_not_measured(self):
         self.begin("--metric", "val_bpb", "--runs", "4", "--also", "memory_mb=2%")

@@ -54,7 +54,12 @@ void add_figure_options(CLI::App& command, FigureOptions& options) {
 FigureQuestion asked_figure(const FigureOptions& options) {
   if (options.metric.empty()) return {.by = options.by.empty() ? FigureBy::throughput : *figure_by(options.by)};
   FigureQuestion question{.by = FigureBy::metric, .metric = metric_named(options.metric)};
-  question.lower_is_better = asked_direction(question.metric.metric, options.lower, options.higher) == Direction::lower;
+  if (guesses_direction(options))
+    std::cerr << "stepladder: a higher " << question.metric.metric
+              << " counts as better by a guess, so no gain counts; give --lower or --higher\n";
+  else
+    question.lower_is_better =
+        asked_direction(question.metric.metric, options.lower, options.higher) == Direction::lower;
   return question;
 }
 
@@ -67,9 +72,8 @@ Direction asked_direction(const std::string& metric, bool lower, bool higher, Di
   if (lower || higher) return lower ? Direction::lower : Direction::higher;
   if (stated != Direction::unknown) return stated;
   const Direction named = direction_of_name(metric);
-  if (named != Direction::unknown) return named;
-  std::cerr << "stepladder: a higher " << metric << " counts as better; --lower turns that round\n";
-  return Direction::higher;
+  if (named == Direction::unknown) throw UsageError(unknown_direction(metric));
+  return named;
 }
 
 std::optional<RecordRule> asked_rule(const std::string& name) {

@@ -108,9 +108,7 @@ std::string current_commit() {
 }
 
 int write_baseline(const GateOptions& options, GateSample sample, const fs::path& folder, const CommonOptions& common) {
-  if (guesses_direction(options.figure))
-    throw UsageError("nobody says whether a lower or higher " + name_of(sample.question) +
-                     " is better; give --lower or --higher");
+  if (guesses_direction(options.figure)) throw UsageError(unknown_direction(name_of(sample.question)));
   keep_off_database(options.write, common.database);
   keep_existing(options.write, options.forces);
   while (options.logs.empty() && std::ssize(sample.values) < options.runs)
@@ -143,8 +141,7 @@ int answer(GateJudgement judged, const GateSample& baseline, const GateSample& n
   if (judged.answer == GateAnswer::passes && guesses_direction(options.figure) &&
       !(judged.ci95.high <= 1 + options.tolerance_percent / 100)) {
     judged.answer = GateAnswer::cannot_tell;
-    judged.reason = "nobody says whether a lower or higher " + name_of(now.question) +
-                    " is better; give --lower or --higher; " + judged.reason;
+    judged.reason = unknown_direction(name_of(now.question)) + "; " + judged.reason;
   }
   if (common.json) {
     print(gate_json(judged, now, options));

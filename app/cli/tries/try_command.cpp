@@ -81,6 +81,7 @@ void check_machine(RunStore& store, const TryOptions& options) {
 int begin(const TryOptions& options, const CommonOptions& common) {
   TryPlan plan{.command = options.command,
                .figure = asked_figure(options.figure),
+               .guesses_direction = guesses_direction(options.figure),
                .holdout = options.holdout,
                .first_runs = options.first_runs,
                .budget_runs = options.budget_runs,
@@ -249,8 +250,7 @@ int replay(const TryOptions& options, const CommonOptions& common) {
   const Direction better = options.figure.lower    ? Direction::lower
                            : options.figure.higher ? Direction::higher
                                                    : ledger.better;
-  if (better == Direction::unknown)
-    throw UsageError("nobody says whether a lower or higher " + ledger.metric + " is better; give --lower or --higher");
+  if (better == Direction::unknown) throw UsageError(unknown_direction(ledger.metric));
   Json keeps = Json::array();
   std::vector<std::vector<std::string>> rows{{"line", "gain", "95 % margin", "supported", "holds together", "change"}};
   std::int64_t supported = 0, together = 0;
