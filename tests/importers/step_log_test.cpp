@@ -611,6 +611,11 @@ TEST(StepLog, AUnitIsTheNextNumbersNameWhereThatIsNamedByOne) {
 TEST(StepLog, WhatIsNotOfAStepIsNotTold) {
   EXPECT_TRUE(is_missing(last_of("iter {} | loss {} | micro step 30.1 ms").dt_ms));
   EXPECT_TRUE(is_missing(last_of("step {} loss {} bits/token, 102 ms").loss));
+  for (const char* rate : {"4'262'504", "4\u202f262\u202f504", "4\u00a0262\u00a0504", "4,262,504"}) {
+    std::string rates;
+    for (int i = 1; i <= 10; ++i) rates += fmt::format("step {} loss {}.5 tok/s {}\n", i, 19 - i, rate);
+    EXPECT_DOUBLE_EQ(import_text(rates).runs.at(0).run.printed.tokens_per_s, 4262504) << rate;
+  }
   std::string text;
   for (int i = 0; i < 10; ++i)
     text += fmt::format(

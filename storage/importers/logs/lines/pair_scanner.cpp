@@ -126,12 +126,21 @@ std::int64_t with_group(std::int64_t number, const char* p) {
   return number * 1000 + (p[1] - '0') * 100 + (p[2] - '0') * 10 + (p[3] - '0');
 }
 
-// 2,345 and 491_520: the groups behind the first digits.
+std::string_view between(const char* from, const char* to) {
+  return {from, static_cast<std::size_t>(to - from)};
+}
+
+// 2,345, 491_520, 4'262 and 4 262 with a narrow blank: the groups behind the first digits.
 const char* read_groups(const char* p, const char* end, Pair& pair) {
   const char* const start = p;
-  while (p < end && (*p == ',' || *p == '_') && is_group(p, end) && pair.whole < 9'000'000'000'000) {
-    pair.whole = with_group(pair.whole, p);
-    p += 4;
+  for (;;) {
+    const std::string_view rest = between(p, end);
+    const std::size_t sign = rest.starts_with("\u202F") ? 3 : rest.starts_with("\u00A0") ? 2 : 1;
+    if (rest.size() < sign || (sign == 1 && *p != ',' && *p != '_' && *p != '\'') || !is_group(p + sign - 1, end) ||
+        pair.whole >= 9'000'000'000'000)
+      break;
+    pair.whole = with_group(pair.whole, p + sign - 1);
+    p += sign + 3;
   }
   if (p == start) return p;
   pair.value = static_cast<double>(pair.whole);
@@ -174,10 +183,6 @@ bool is_of_unit(char c) {
 const char* behind_unit(const char* p, const char* end) {
   while (p < end && is_of_unit(*p)) ++p;
   return p;
-}
-
-std::string_view between(const char* from, const char* to) {
-  return {from, static_cast<std::size_t>(to - from)};
 }
 
 // The words that belong to a unit: "tokens per second per GPU", "tokens / s". `unit_end` is behind the first.
