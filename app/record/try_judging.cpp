@@ -440,8 +440,7 @@ void TrySeriesRunner::check_guards(std::int64_t during, std::int64_t state, TryA
                           : guard.better == Direction::higher ? -rise
                                                               : std::abs(rise);
       const double tolerance = guard.is_share ? guard.tolerance * std::abs(base) : guard.tolerance;
-      const bool is_lost = guard.is_share && base > 0 && now <= 0;  // 0 MB aren't less memory
-      if (loss <= tolerance && !is_lost) return false;
+      if (loss <= tolerance) return false;
       answer.verdict = TryVerdict::guard;
       answer.reason = std::isfinite(loss) ? fmt::format("{} goes{} from {} to {}, and {} was allowed", name, since,
                                                         metric_text(base), metric_text(now), metric_text(tolerance))

@@ -54,12 +54,12 @@ void add_figure_options(CLI::App& command, FigureOptions& options) {
 FigureQuestion asked_figure(const FigureOptions& options) {
   if (options.metric.empty()) return {.by = options.by.empty() ? FigureBy::throughput : *figure_by(options.by)};
   FigureQuestion question{.by = FigureBy::metric, .metric = metric_named(options.metric)};
-  if (guesses_direction(options))
+  const bool is_guess = guesses_direction(options);
+  if (is_guess)
     std::cerr << "stepladder: a higher " << question.metric.metric
               << " counts as better by a guess, so no gain counts; give --lower or --higher\n";
-  else
-    question.lower_is_better =
-        asked_direction(question.metric.metric, options.lower, options.higher) == Direction::lower;
+  question.lower_is_better =
+      !is_guess && asked_direction(question.metric.metric, options.lower, options.higher) == Direction::lower;
   return question;
 }
 
