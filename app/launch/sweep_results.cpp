@@ -343,7 +343,7 @@ std::string best_of(const SweepResults& results, SweepResult result) {
   else
     text += " (" + kind.text(figure.low) + " - " + kind.text(figure.high) + ", " + plural(figure.runs, "run") + ").";
   const PickedBest& picked = results.picked[static_cast<std::size_t>(result)];
-  if (picked.known()) return text + picked_text(picked, kind);
+  if (picked.known() && (picked.ties > 0 || figure.runs > 1)) return text + picked_text(picked, kind);
   if (figure.runs < 2) return text;
   std::vector<std::string> others;
   for (const SweptRung& rung : results.rungs)

@@ -70,7 +70,9 @@ Between between_runs(const Sample& base, const Sample& run, const SpeedUpRules& 
       return {pairs, pairs.variance(), pairs.variance() * share_of(std::min(base.averaged, run.averaged))};
   }
   RunSpread spread = pooled(spread_of(base.repeats), spread_of(run.repeats));
-  if (rules.known.known() && !(both && spread.known())) spread = rules.known;
+  // One side's repeats that scatter more than twice as much as is known deny it.
+  const bool denies = spread.known() && spread.variance() > 4 * rules.known.variance();
+  if (rules.known.known() && !(both && spread.known()) && !denies) spread = rules.known;
   if (!spread.known()) return {};
   return {spread, 2 * spread.variance(), spread.variance() * (share_of(base.averaged) + share_of(run.averaged))};
 }

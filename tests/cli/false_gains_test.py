@@ -66,9 +66,9 @@ class FalseGains(TriedCheckout):
 
     def test_the_best_of_more_values_is_no_gain(self):
         text = ('import os, random\nCOUNT = 4\nnoise = random.Random(os.environ["STEPLADDER_RUN"] + "best")\n'
-                'for step in range(COUNT):\n    print(f"step {step} score: {1 + noise.gauss(0, 0.01):.5f}")\n')
+                'for step in range(COUNT):\n    print(f"step {step} score: {1 + step / 100 + noise.gauss(0, 0.001):.5f}")\n')
         self.begin_with(text, "--metric", "max(score)")
-        self.change("COUNT = 4", "COUNT = 400")
+        self.change("COUNT = 4", "COUNT = 40")
         self.assertIn("better by luck", self.json("-m", "often", expect=CANNOT_TELL)["reason"])
 
     def test_a_tolerance_is_spent_once(self):
@@ -362,7 +362,7 @@ class FalsePasses(unittest.TestCase):
                 "time.sleep(float(sys.argv[2]))\n")
         (self.place.path / "train.py").write_text(text)
         train = f"python3 {self.place.path}/train.py"
-        for sleep, expected in ((0, (0, "faster")), (2, (11, "cannot-tell"))):
+        for sleep, expected in ((0, (0, "faster")), (6, (11, "cannot-tell"))):
             status, out, err = self.place.run("record", "run", self.place.path / f"out{sleep}", "--runs", 3, "--no-import", "--json",
                                               "--baseline", f"{train} 100 0", "--candidate", f"{train} 90 {sleep}")
             self.assertEqual((status, json.loads(out)["verdict"]), expected, err)

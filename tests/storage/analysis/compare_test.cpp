@@ -146,6 +146,9 @@ TEST(Verdict, one_run_a_side_has_the_spread_that_is_known) {
   const SpeedUp copies = judge_speedup(1.004, certain(100, {100, 100}), certain(99.6, {99.6, 99.6}), rules);
   EXPECT_EQ(copies.spread_from, SpreadFrom::prior) << "equal figures are copies, not repeats";
   EXPECT_LT(copies.ci95.low, 1.004);
+  const SpeedUp far_apart = judge_speedup(2.4, certain(100, {100}), certain(41, {20, 63}), rules);
+  EXPECT_EQ(far_apart.verdict, Verdict::cannot_tell) << "its own repeats deny what is known";
+  EXPECT_FALSE(far_apart.ci95.high < 4);
 }
 
 // Of ladders whose true gain is the smallest one that is promised, 95 % must show it as faster.
