@@ -171,8 +171,11 @@ int report(const Experiment& experiment, const RunOptions& options, const Common
   // Logs of other programs may print neither a clock nor a loss that `record` knows; then the wall clock answers.
   const bool logs_tell = claim.metric.n > 0;
   const Verdict printed = verdict_of(claim.speedup, claim.speedup_ci95);
-  // Slower processes whose logs say that they are faster: their clocks aren't those of the work.
-  const bool is_doubted = printed == Verdict::faster && wall.verdict == Verdict::slower;
+  // Slower processes whose logs say that they are faster: their clocks aren't those of the work. Of a shorter process
+  // its start may be all.
+  constexpr double shortest_s = 1;
+  const bool is_doubted =
+      printed == Verdict::faster && wall.verdict == Verdict::slower && wall.candidate.mean > shortest_s;
   const Verdict verdict = is_missing(claim.speedup) ? wall.verdict : is_doubted ? Verdict::cannot_tell : printed;
   const RunAnswer answer = answer_of(experiment, claim, verdict,
                                      std::string("the candidate is ") + verdict_words(verdict) +
