@@ -264,8 +264,11 @@ class FilterParser {
                           place);
     }
     const std::vector<std::string> all = closed_values(field);
-    if (!all.empty() && value != "null" && value != "[]" && std::ranges::find(all, value) == all.end())
-      throw FigureError("the " + field.name + " " + unknown_name(value, all), place);
+    if (all.empty() || value == "null" || value == "[]" || std::ranges::find(all, value) != all.end()) return;
+    // History's column of the status shows whom one shouldn't trust.
+    const bool is_trust = field.name == "status" && (value == "doubtful" || value == "impossible");
+    throw FigureError("the " + field.name + " " + unknown_name(value, all) + (is_trust ? "; write trust=" + value : ""),
+                      place);
   }
 
   static void check_range(const std::string& value, std::size_t place) {

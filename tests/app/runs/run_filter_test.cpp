@@ -154,6 +154,7 @@ TEST(RunFilter, CombinesConditions) {
 
 TEST(RunFilter, TakesListsAndRanges) {
   EXPECT_TRUE(accepts("status=failed,finished"));
+  EXPECT_NE(problem_of("status=doubtful").find("write trust=doubtful"), std::string::npos);
   EXPECT_FALSE(accepts("status!=failed,finished"));
   EXPECT_TRUE(accepts("steps=1,50-70 steps!=1-59"));
   EXPECT_THROW(accepts("steps=\"50-70\""), FilterError) << "in quotation marks it is a text";
