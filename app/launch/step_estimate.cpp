@@ -211,19 +211,27 @@ StepEstimate estimate_beside(const Recipe& recipe, const DeviceReport& report, c
   return step;
 }
 
-double estimate_seconds(const std::vector<Recipe>& recipes, const DeviceReport& report, const HardwareTable& table,
-                        std::span<const MeasuredRun> runs) {
+double sum_of_steps(std::span<const Recipe> recipes, std::span<const StepEstimate> steps, const DeviceReport& report,
+                    const HardwareTable& table) {
   double measured = 0, guessed = 0;
   std::vector<double> off;  // measured over guessed
-  for (const Recipe& recipe : recipes) {
-    const StepEstimate step = estimate_step(recipe, report, table, runs);
+  for (std::size_t i = 0; i < recipes.size(); ++i) {
+    const StepEstimate& step = steps[i];
     if (is_missing(step.seconds)) return missing;
-    const double seconds = step.seconds * static_cast<double>(recipe.steps);
+    const double seconds = step.seconds * static_cast<double>(recipes[i].steps);
     (step.is_measured ? measured : guessed) += seconds;
     if (!step.is_measured) continue;
-    if (const double guess = guess_step(recipe, report, table).seconds; guess > 0) off.push_back(step.seconds / guess);
+    if (const double guess = guess_step(recipes[i], report, table).seconds; guess > 0)
+      off.push_back(step.seconds / guess);
   }
   return measured + guessed * (off.empty() ? 1 : median_of(std::move(off)));
+}
+
+double estimate_seconds(const std::vector<Recipe>& recipes, const DeviceReport& report, const HardwareTable& table,
+                        std::span<const MeasuredRun> runs) {
+  std::vector<StepEstimate> steps;
+  for (const Recipe& recipe : recipes) steps.push_back(estimate_step(recipe, report, table, runs));
+  return sum_of_steps(recipes, steps, report, table);
 }
 
 }  // namespace stepladder

@@ -54,7 +54,10 @@ StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, con
 StepEstimate estimate_beside(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
                              std::span<const MeasuredRun> measured);
 
-// The sum over these runs; missing if one is. Guesses are scaled by how far they are off where a step was measured.
+// The sum over these runs, each with the estimate of its step; missing if one is. Guesses are scaled by how far they
+// are off where a step was measured.
+double sum_of_steps(std::span<const Recipe> recipes, std::span<const StepEstimate> steps, const DeviceReport& report,
+                    const HardwareTable& table);
 double estimate_seconds(const std::vector<Recipe>& recipes, const DeviceReport& report, const HardwareTable& table,
                         std::span<const MeasuredRun> runs);
 

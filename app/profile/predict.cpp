@@ -18,7 +18,6 @@
 namespace stepladder {
 namespace {
 
-constexpr double least_gain = 1.005;     // a smaller one is no rung
 constexpr double most_times_longer = 4;  // a traced step than the run's, for its shares to count
 
 void state_recipe(LawFacts& facts, const Recipe& before, const Recipe& after) {
@@ -165,7 +164,7 @@ bool may_shorten(const PredictionSubject& subject, const StageLaw& law, const st
         }))
       changed += row.ms;
   }
-  return whole > least_gain * (whole - changed);
+  return whole > least_predicted_gain * (whole - changed);
 }
 
 // What people do about a kind of work that takes long; after "People". Empty: nothing in general.
@@ -256,10 +255,9 @@ std::string largest_part_text(const KindTimes& kinds, double step_ms, const std:
   if (present.empty() || !(step_ms > 0)) return "";
   const OperatorKind kind = present.front();
   const double share = std::min(1.0, kinds.of(kind) / step_ms);
-  std::string text = fmt::format("The largest part of this step is {}, {}.", to_string(kind), percent_text(share));
-  if (share < 0.99)
-    text = fmt::format("{}: without it, a step would be at most {} as fast.", text.substr(0, text.size() - 1),
-                       factor_text(1 / (1 - share)));
+  std::string text = fmt::format("The largest part of this step is {}, {}", to_string(kind), percent_text(share));
+  text += share < 0.99 ? fmt::format(": without it, a step would be at most {} as fast.", factor_text(1 / (1 - share)))
+                       : ".";
   std::string helpers;
   for (const std::string& id : stages) {
     const Stage& stage = stage_by_id(id);
@@ -298,14 +296,14 @@ PredictionOverview predict_all(const PredictionSubject& subject, const DeviceRep
   }
   // Gains, then what isn't known, then what buys nothing.
   const auto place = [](const PredictionAnswer& answer) {
-    const int rank = gain_of(answer) >= least_gain ? 0 : answer.step.bound == Bound::unknown ? 1 : 2;
+    const int rank = gain_of(answer) >= least_predicted_gain ? 0 : answer.step.bound == Bound::unknown ? 1 : 2;
     return std::pair(rank, -gain_of(answer));
   };
   std::ranges::stable_sort(overview.stages, {}, place);
 
   std::vector<std::string> useful;
   for (const PredictionAnswer& each : overview.stages)
-    if (each.step.bound == Bound::unknown || gain_of(each) >= least_gain) useful.push_back(each.stage);
+    if (each.step.bound == Bound::unknown || gain_of(each) >= least_predicted_gain) useful.push_back(each.stage);
   const StepProfile traced = step_profile(subject.trace);
   overview.largest = largest_part_text(KindTimes(traced), step_ms(traced), subject.device, useful);
 
@@ -313,7 +311,7 @@ PredictionOverview predict_all(const PredictionSubject& subject, const DeviceRep
   std::optional<Recipe> recipe = subject.recipe;
   double before = 1;
   for (const PredictionAnswer& each : overview.stages) {
-    if (gain_of(each) < least_gain) break;
+    if (gain_of(each) < least_predicted_gain) break;
     const Stage& stage = stage_by_id(each.stage);
     if (is_on(subject, recipe, stage) || !why_unavailable(recipe, stage, report, subject.device).empty()) continue;
     // A way to take the step replaces another one.
@@ -321,7 +319,7 @@ PredictionOverview predict_all(const PredictionSubject& subject, const DeviceRep
     std::vector<std::string> stages = climbed;
     stages.push_back(stage.id);
     PredictionAnswer answer = answer_of(subject, {.stages = stages});
-    if (gain_of(answer) < before * least_gain) continue;
+    if (gain_of(answer) < before * least_predicted_gain) continue;
     before = gain_of(answer);
     climbed = std::move(stages);
     if (recipe) stage.apply(*recipe);

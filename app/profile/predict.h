@@ -20,6 +20,8 @@
 
 namespace stepladder {
 
+inline constexpr double least_predicted_gain = 1.005;  // a stage with less is no rung
+
 // Everything that predictions of one traced step need. Loading it replays nothing yet.
 struct PredictionSubject {
   StoredTrace trace;

@@ -426,12 +426,11 @@ void TrySeriesRunner::check_guards(std::int64_t during, std::int64_t state, TryA
         (run.state == state ? after : before).push_back(noted(run, "figures", name));
       else if (run.during == 0 && during > 0)
         first.push_back(noted(run, "figures", name));
-    const double now = mean_of(after);
+    const double now = mean_of(after), was = mean_of(before);
     // An amount that is gone wasn't measured.
-    if (const double base = mean_of(before); guard.better == Direction::lower && base > 0 && now <= 0) {
+    if (guard.better == Direction::lower && was > 0 && now <= 0) {
       answer.verdict = TryVerdict::guard;
-      answer.reason =
-          fmt::format("{} is {} after {}, so nobody measured it", name, metric_text(now), metric_text(base));
+      answer.reason = fmt::format("{} is {} after {}, so nobody measured it", name, metric_text(now), metric_text(was));
       return;
     }
     const auto gave_way = [&](double base, const char* since) {
@@ -447,7 +446,7 @@ void TrySeriesRunner::check_guards(std::int64_t during, std::int64_t state, TryA
                                           : name + " isn't printed by each run";
       return true;
     };
-    if (gave_way(mean_of(before), "")) return;
+    if (gave_way(was, "")) return;
     // A tolerance is spent once: several small steps are one large one.
     if (!first.empty() && gave_way(mean_of(first), ", since the series began,")) return;
   }

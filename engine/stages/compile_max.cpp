@@ -49,8 +49,7 @@ Stage stages::compile_max() {
           .title = "Planned step",
           .why =
               "The whole step is laid out once: fused kernels and products in a fixed order on fixed memory, without a "
-              "tape, "
-              "a dispatcher or an allocation.",
+              "tape, a dispatcher or an allocation.",
           .kind = StageKind::systems_only,
           .apply = [](Recipe& recipe) { recipe.compile = Compile::max; },
           .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },

@@ -113,7 +113,6 @@ RecipeFacts recipe_facts(const Run& run) {
   facts.fell_back = text_of(recipe, "fell_back").value_or("");
   facts.batch = count_of(recipe, {"batch", "batch_size", "train_batch_size", "micro_batch_size", "device_batch_size",
                                   "per_device_train_batch_size"});
-  facts.nproc = integer_or(recipe, "nproc", 0);
   return facts;
 }
 

@@ -23,12 +23,11 @@ struct RecipeFacts {
   std::int64_t heads = 0;
   std::int64_t seq = 0;
   std::int64_t grad_accum = 0;
+  std::int64_t batch = 0;      // sequences per micro-batch
   std::string model;           // "gpt2", "nano"
   int devices = 1;             // that shared each step
   bool names_devices = false;  // the recipe says how many
-  std::string fell_back;   // "compile-max fell back to compile: ...", where steps were taken in a plainer way than that
-  std::int64_t batch = 0;  // sequences per micro-batch
-  std::int64_t nproc = 0;
+  std::string fell_back;  // "compile-max fell back to compile: ...", where steps were taken in a plainer way than that
 };
 
 // The facts in Run::recipe (by the names above; `devices` may be called `world_size` or `gpus`; the model's shape also

@@ -90,12 +90,11 @@ void play_at_ceilings(ShownProfile& shown, const TraceProfile& profile) {
 
 // The stages that the run doesn't have; all of an unknown recipe.
 std::vector<std::string> stages_without(const std::optional<Run>& run) {
+  std::optional<Recipe> recipe;
+  if (run && run->source == "launched") recipe = recipe_from_json(run->recipe);
   std::vector<std::string> ids;
-  for (const Stage& stage : all_stages()) {
-    const bool is_known = run && run->source == "launched";
-    if (stage.kind != StageKind::check && !(is_known && stage.is_on(recipe_from_json(run->recipe))))
-      ids.push_back(stage.id);
-  }
+  for (const Stage& stage : all_stages())
+    if (stage.kind != StageKind::check && !(recipe && stage.is_on(*recipe))) ids.push_back(stage.id);
   return ids;
 }
 
@@ -105,11 +104,11 @@ RunId launched_here(const std::optional<Run>& run) {
 
 // Plays the kept steps again with each stage.
 ShownNext next_of(RunStore& store, const StoredTrace& trace, const KindTimes& kinds, double step_ms) {
-  constexpr double least_gain = 1.005;
   const std::int64_t slices = kept_slices(store, trace.id);
-  ShownNext next{.run = launched_here(trace.run ? store.run(*trace.run) : std::nullopt)};
+  ShownNext next;
   if (slices == 0 || slices > most_slices_to_wait_for) {
-    next.largest = largest_part_text(kinds, step_ms, trace.profile.on_gpu ? "cuda" : "cpu", stages_without({}));
+    next.largest = largest_part_text(kinds, step_ms, trace.profile.on_gpu ? "cuda" : "cpu",
+                                     stages_without(trace.run ? store.run(*trace.run) : std::nullopt));
     next.rest = slices == 0 ? "This trace keeps no slices, so no gain is predicted."
                             : "This trace has too many slices to predict gains while you wait.";
     return next;
@@ -121,7 +120,7 @@ ShownNext next_of(RunStore& store, const StoredTrace& trace, const KindTimes& ki
     const std::string& title = stage_by_id(each.stage).title;
     if (std::string& titles = unknown[each.step.why_unknown]; !each.step.why_unknown.empty())
       titles += (titles.empty() ? "" : ", ") + title;
-    else if (each.step.factor >= least_gain)
+    else if (each.step.factor >= least_predicted_gain)
       next.stages.push_back({each.stage, title, step_text(each.step), gain_text(each.step),
                              each.rows.empty() ? "" : each.rows.front().why});
   }
@@ -152,6 +151,7 @@ void take_run(ShownProfile& shown, RunStore& store, const StoredTrace& trace) {
   shown.owner = trace.run ? TraceOwner{} : owner_of(store, trace);
   const std::optional<Run> run = trace.run ? store.run(*trace.run) : std::nullopt;
   shown.facts = facts_of(trace, run ? &*run : nullptr);
+  shown.next.run = launched_here(run);
 }
 
 std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, const ProfileView* last) {
@@ -179,10 +179,10 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     shown.peak = of_rank(ceiling, trace->profile);
     shown.ranks = rank_report(trace->profile);
     shown.spread = step_spread(trace->profile);
-    take_run(shown, store, *trace);
     take_slices(shown, store);
     play_at_ceilings(shown, trace->profile);
     shown.next = next_of(store, *trace, shown.kinds, shown.step_ms);
+    take_run(shown, store, *trace);
     shown.operators = std::move(trace->profile.operators);
     shown.has_graphs = has_graphs(shown.operators);
   } else if (side.kind == ProfileSide::Kind::run) {

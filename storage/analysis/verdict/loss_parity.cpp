@@ -306,9 +306,8 @@ constexpr std::int64_t last_untrained = 2;
 
 // Whether the run's loss is far below the other's where both begin, as an untrained model's can't be. Later than at the
 // first steps: while the other has hardly learnt, and by most of what it will, as no better optimiser can be.
-bool begins_lower(const Series& base, const Series& run, std::vector<double> Series::*losses) {
+bool begins_lower(const Series& base, const SharedSteps& shared, std::vector<double> Series::*losses) {
   constexpr double far_nats = 1;
-  const SharedSteps shared = shared_steps(base, run, losses);
   const std::vector<double>& all = base.*losses;
   const auto first = std::ranges::find_if(all, [](double loss) { return std::isfinite(loss); });
   if (shared.empty() || base.step[static_cast<std::size_t>(first - all.begin())] > last_untrained) return false;
@@ -371,6 +370,23 @@ std::string other_values(const std::string& base, const std::string& run, const 
   return std::string(of) + ": " + base + " and " + run;
 }
 
+// Why losses that others print may be another measure than the baseline's; empty: nothing shows it. `shared`: of the
+// loss that is compared.
+std::string doubt_of_measure(const Series& base, const Series& run, const SharedSteps& training,
+                             const SharedSteps& shared, bool by_validation) {
+  if (!by_validation && is_constant(run)) return "its training loss never changes";
+  if (begins_lower(base, shared, by_validation ? &Series::val_loss : &Series::loss))
+    return "its first loss is far lower, so it may be of another unit, or it began with other weights";
+  if (have_ratio(shared, std::numbers::ln2))
+    return "its losses are ln 2 times the baseline's all along, so they may be in nats and those in bits";
+  if (const double ratio = first_ratio(training); ratio < 0.98 && have_ratio(shared, ratio))
+    return "its losses are " + decimals(ratio, 2) +
+           " times the baseline's from the first step on, so they may be another measure";
+  if (!by_validation && share_of_rises(run) == 0 && share_of_rises(base) > 0.25)
+    return "its training loss never rises, so it may be the lowest or a mean of all so far";
+  return {};
+}
+
 // Why an equal or a lower loss of the run shows nothing; empty: it does.
 std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation) {
   constexpr double most_apart = 0.8;  // of validation and training, each over the base's: units are 0.69 and less
@@ -383,19 +399,12 @@ std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation
   constexpr double early = 0.75;
   if (end_of_losses(a) >= early && end_of_losses(b) < early) return "its training loss ends early";
   const bool is_printed = run.run->source == "import";
-  if (is_printed && !by_validation && is_constant(b)) return "its training loss never changes";
-  const auto losses = by_validation ? &Series::val_loss : &Series::loss;
-  if (is_printed && begins_lower(a, b, losses))
-    return "its first loss is far lower, so it may be of another unit, or it began with other weights";
-  const SharedSteps shared = shared_steps(a, b, losses);
-  if (is_printed && have_ratio(shared, std::numbers::ln2))
-    return "its losses are ln 2 times the baseline's all along, so they may be in nats and those in bits";
-  const double ratio = first_ratio(shared_steps(a, b, &Series::loss));
-  if (is_printed && ratio < 0.98 && have_ratio(shared, ratio))
-    return "its losses are " + decimals(ratio, 2) +
-           " times the baseline's from the first step on, so they may be another measure";
-  if (is_printed && !by_validation && share_of_rises(b) == 0 && share_of_rises(a) > 0.25)
-    return "its training loss never rises, so it may be the lowest or a mean of all so far";
+  SharedSteps shared;
+  if (is_printed) {
+    const SharedSteps training = shared_steps(a, b, &Series::loss);
+    shared = by_validation ? shared_steps(a, b, &Series::val_loss) : training;
+    if (std::string doubt = doubt_of_measure(a, b, training, shared, by_validation); !doubt.empty()) return doubt;
+  }
   if (std::string other = other_values(facts.schedule, others.schedule, "the schedules differ"); !other.empty())
     return other;
   if (is_printed && (facts.schedule.empty() || others.schedule.empty()) &&

@@ -87,11 +87,8 @@ std::string full_name(std::string_view line) {
   return {};
 }
 
-// The first accelerator that a line names, under its maker's name; empty if it names none, or compares with it: "MFU is
-// relative to A100".
-std::string hardware_named_in(std::string_view line) {
-  for (const std::string_view word : {"relative to", "compar", "equivalent"})
-    if (find_no_case(line, word) != std::string_view::npos) return {};
+// The first accelerator that a line names, under its maker's name; empty if it names none.
+std::string first_accelerator_in(std::string_view line) {
   if (std::string name = full_name(line); !name.empty()) return name;
   std::size_t first = std::string_view::npos;
   std::string named;
@@ -137,6 +134,15 @@ std::string hardware_named_in(std::string_view line) {
   return named;
 }
 
+// The same; empty also if the line compares with it: "MFU is relative to A100".
+std::string hardware_named_in(std::string_view line) {
+  std::string named = first_accelerator_in(line);
+  if (named.empty()) return named;
+  for (const std::string_view word : {"relative to", "compar", "equivalent"})
+    if (find_no_case(line, word) != std::string_view::npos) return {};
+  return named;
+}
+
 // "AMD Radeon RX 7900 XTX" of "gpu: AMD Radeon RX 7900 XTX", "TPU v4" of "device_kind: TPU v4": a name that a setting
 // gives, whether anybody knows it or not. Empty for "cuda:0", "8" and the like.
 std::string_view hardware_set_in(std::string_view line) {
@@ -150,7 +156,7 @@ std::string_view hardware_set_in(std::string_view line) {
   if (!is_device_setting && !is_named) return {};
   const std::string_view value = trimmed(line.substr(end + 1), " '\"|,");
   const std::string_view first = value.substr(0, value.find_first_of(" :"));
-  const bool is_name = value.size() >= 3 && value.size() < 48 && std::isalpha(static_cast<unsigned char>(value[0])) &&
+  const bool is_name = value.size() >= 3 && value.size() < 48 && is_alpha(value[0]) &&
                        value.find_first_of(":=%,;()") == std::string_view::npos &&
                        std::ranges::any_of(value, is_digit) && (!is_device_setting || first != value);
   return is_name && !one_of(first, {"cuda", "gpu", "rank", "step", "epoch"}) ? value : std::string_view();
