@@ -11,7 +11,7 @@
 namespace stepladder {
 namespace {
 
-constexpr std::size_t reach = 40;  // behind a time
+constexpr std::size_t told_behind = 40;  // a time
 
 // "last_10_steps_time": the number in a name.
 std::int64_t steps_in(std::string_view name) {
@@ -63,7 +63,7 @@ std::int64_t covered_steps(const Pair& pair, const CountBefore& before, std::str
                            "elapsed", "duration", "of", "took", "ran", "did"}))
     return before.count;
   if (!are_all(pair.key, {"time", "elapsed", "took", "dt", "duration"})) return 0;
-  std::string_view behind_it = trimmed(behind.substr(0, reach));
+  std::string_view behind_it = trimmed(behind.substr(0, told_behind));
   const std::size_t digit = behind_it.find_first_of("0123456789");
   if (digit == 0 || digit == std::string_view::npos || behind_it.find_first_of("|;,=:") < digit) return 0;
   const std::string_view joint = behind_it.substr(0, digit);

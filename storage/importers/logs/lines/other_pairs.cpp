@@ -8,13 +8,13 @@
 namespace stepladder {
 namespace {
 
-constexpr std::size_t longest_key = 80;
+constexpr std::size_t longest_words = 80;
 constexpr std::size_t most_pairs = 200;  // of one line
 
 bool is_name(std::string_view name) {
   const bool has_letter = std::ranges::any_of(name, is_alpha);
   const auto words = 1 + std::ranges::count(name, ' ');
-  return has_letter && !name.ends_with(".py") && name.size() <= longest_key && words <= 4 &&
+  return has_letter && !name.ends_with(".py") && name.size() <= longest_words && words <= 4 &&
          name.find_first_of("\"'{}[]=:|") == name.npos;
 }
 
