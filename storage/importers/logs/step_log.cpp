@@ -66,6 +66,9 @@ void StepLog::finish() {
                           ? "contains no training step: no line counts a step (or an epoch) and gives a "
                             "loss, a time or another number for it"
                           : "contains a validation loss but no training step");
+  if (const std::string writers = lines_.writers().several(); !writers.empty())
+    throw ImportError("holds several trainings, whose lines begin with " + writers +
+                      "; give each training a file of its own");
   warnings_.finish();
   malformed_.finish();
   placed_.finish();

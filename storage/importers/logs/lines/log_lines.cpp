@@ -87,6 +87,9 @@ const LogLine* LogLines::next() {
         continue;
       }
       prefix_.exists() ? take_prefixed(line, is_redrawn) : take(line);
+      if (const LogLine& first = ready_.lines.front(); ready_.filled == 1 && first.kind == LogLine::Kind::step &&
+                                                       first.step.rank < 0 && !is_missing(first.step.loss))
+        writers_.add(line, first.step.step, first.step.loss);
       if (checks_last_) keep_as_known(line);
     } else {
       if (!finished_ || std::exchange(ended_, true)) return nullptr;

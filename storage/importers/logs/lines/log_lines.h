@@ -14,6 +14,7 @@
 #include "storage/importers/logs/lines/line_joiner.h"
 #include "storage/importers/logs/lines/line_prefix.h"
 #include "storage/importers/logs/lines/line_reader.h"
+#include "storage/importers/logs/lines/line_writers.h"
 #include "storage/importers/logs/lines/step_line.h"
 
 namespace stepladder {
@@ -57,6 +58,7 @@ class LogLines {
   const LogLine* next();
 
   std::int64_t number() const { return number_; }  // of the last line read
+  const LineWriters& writers() const { return writers_; }
 
  private:
   bool next_line(std::string_view& line);
@@ -97,6 +99,7 @@ class LogLines {
   KnownEnds step_lines_{8};  // one of each of the last kinds of such lines
   bool says_step_ = false;   // the line just taken
   LinePrefix prefix_;
+  LineWriters writers_;
   double prefix_time_ = missing;
   std::vector<std::pair<std::string, std::int64_t>> first_lines_;  // with their numbers
   std::size_t next_first_ = 0;

@@ -1,0 +1,83 @@
+// The beginning of a line is its text in front of the word that counts the step, without dates and clocks. Beginnings
+// tell writers apart only where each counts its own steps up, and together they keep going back.
+#include "storage/importers/logs/lines/line_writers.h"
+
+#include <cmath>
+
+#include "storage/importers/text.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::size_t furthest = 64;  // no launcher's name is longer
+constexpr std::size_t most_writers = 64;
+constexpr std::int64_t least_steps = 3;  // of a writer, and least returns to one
+
+std::string beginning_of(std::string_view line) {
+  std::size_t end = 0;
+  const auto counts = [&](std::string_view word) { return equal_in_lower(line.substr(end, word.size()), word); };
+  while (end < std::min(furthest, line.size()) && !counts("step") && !counts("iter")) ++end;
+  std::string beginning;
+  for (std::string_view rest = line.substr(0, end); !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    const bool is_time = word.size() > 4 && word.find_first_not_of("0123456789:.,-/TZ+[]") == std::string_view::npos;
+    if (!is_time) beginning += std::string(word) + ' ';
+  }
+  return beginning;
+}
+
+// "logs/run1.txt:", "run1.log:12:", as grep prints it: the name; empty if it is none.
+std::string_view file_in(std::string_view beginning) {
+  const std::string_view name = beginning.substr(0, beginning.find(':'));
+  const std::size_t point = name.rfind('.');
+  return name.size() < beginning.size() && point != std::string_view::npos && point + 1 < name.size() &&
+                 is_alpha(name[point + 1]) && name.find_first_of(" []=") == std::string_view::npos
+             ? name
+             : std::string_view();
+}
+
+std::string both(std::string_view one, std::string_view other) {
+  return "\"" + std::string(trimmed(one)) + "\" and \"" + std::string(trimmed(other)) + "\"";
+}
+
+}  // namespace
+
+void LineWriters::add(std::string_view line, std::int64_t step, double loss) {
+  if (gave_up_) return;
+  std::string beginning = beginning_of(line);
+  if (const std::string_view file = file_in(beginning); !file.empty()) beginning = file;
+  const auto [place, is_new] = writers_.try_emplace(beginning);
+  Writer& writer = place->second;
+  if (step == writer.step) return;
+  if (step < writer.step || writers_.size() > most_writers) {  // a resumed run; or values
+    const bool gives_up = writers_.size() > most_writers;
+    *this = {};
+    gave_up_ = gives_up;
+    return;
+  }
+  writer = {step, writer.steps + 1};
+  if (last_step_ >= 0 && beginning != last_) {
+    const bool back = step <= last_step_ && std::fabs(loss - last_loss_) > 1e-3 * std::fabs(last_loss_);
+    returns_ += !is_new;
+    backs_ += back;
+    if (back && is_new && !file_in(beginning + ":").empty() && !file_in(last_ + ":").empty())
+      files_ = both(last_, beginning);
+  }
+  last_ = std::move(beginning);
+  last_step_ = step;
+  last_loss_ = loss;
+}
+
+std::string LineWriters::several() const {
+  if (!files_.empty() || returns_ < least_steps || backs_ < least_steps) return files_;
+  const std::string* first = nullptr;
+  for (const auto& [beginning, writer] : writers_) {
+    if (writer.steps < least_steps) continue;
+    if (first) return both(*first, beginning);
+    first = &beginning;
+  }
+  return {};
+}
+
+}  // namespace stepladder

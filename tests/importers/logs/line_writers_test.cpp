@@ -1,0 +1,56 @@
+// Two trainings whose lines are in one file are never read as one.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/importers/told.h"
+
+namespace stepladder {
+namespace {
+
+std::string line_of(std::string_view writer, int step, double loss) {
+  return fmt::format("{}step {} loss {:.4f} 101 ms\n", writer, step, loss - 0.01 * step);
+}
+
+std::string in_turn(std::string_view one, std::string_view other) {
+  std::string text;
+  for (int i = 1; i <= 8; ++i) text += line_of(one, i, 10.9) + line_of(other, i, 11.4);
+  return text;
+}
+
+TEST(LineWriters, TwoTrainingsThatWriteInTurnAreRefused) {
+  const std::pair<const char*, const char*> names[] = {{"[baseline] ", "[muon] "},
+                                                       {"[run 1] ", "[run 2] "},
+                                                       {"seed 1 | ", "seed 2 | "},
+                                                       {"baseline: ", "compile: "},
+                                                       {"(train_fn pid=100) ", "(train_fn pid=200) "},
+                                                       {"pod-a-7d9f train ", "pod-b-6c8e train "},
+                                                       {"trainer-a-1  | ", "trainer-b-1  | "}};
+  for (const auto& [one, other] : names) {
+    try {
+      import_text(in_turn(one, other));
+      FAIL() << one;
+    } catch (const ImportError& error) {
+      EXPECT_NE(std::string(error.what()).find("several trainings"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(LineWriters, TheLinesOfTwoFilesThatASearchListsAreRefused) {
+  std::string text;
+  for (const char* file : {"logs/run1.txt:", "logs/run2.txt:"})
+    for (int i = 1; i <= 8; ++i) text += line_of(file, i, file[8] == '1' ? 10.9 : 12.9);
+  EXPECT_THROW(import_text(text), ImportError);
+  EXPECT_EQ(import_text(text.substr(0, text.size() / 2)).runs.at(0).steps.size(), 8u);
+}
+
+TEST(LineWriters, RanksAndAResumedTrainingAreOneRun) {
+  EXPECT_EQ(import_text(in_turn("[rank0]: ", "[rank1]: ")).runs.at(0).steps.size(), 8u);
+  std::string text;
+  for (int attempt = 0; attempt < 5; ++attempt)
+    for (int i = 1; i <= 8; ++i)
+      text += line_of(fmt::format("2026-05-0{} 10:00:0{} node{} ", attempt + 1, i, attempt), i, 11 + 0.1 * attempt);
+  EXPECT_EQ(import_text(text).runs.size(), 1u);
+}
+
+}  // namespace
+}  // namespace stepladder
