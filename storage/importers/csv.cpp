@@ -286,6 +286,10 @@ class Table : public TextLines {
   void end() override {
     if (!header_.useful) throw ImportError("has no header that names a step and a loss or time");
     for (Gathered& each : gathered_) pass_on(each);
+    if (lr_names_runs_ && lr_restarts_ > 0 && rows_with_lr_ > 2 * lr_restarts_ && !options_.live)
+      throw ImportError(
+          "begins its steps again wherever its learning rate changes, so it holds several runs; name them "
+          "in a column called run");
     if (early_end_.found() && run_.progress().open) {
       run_.end_early(early_end_.status(), early_end_.reason());
       sink_.note(early_end_.line(), "behind the rows the file says \"" + early_end_.reason() + "\", so the run is " +
@@ -317,13 +321,14 @@ class Table : public TextLines {
         header_.split >= 0 && !header_.is_export ? lower_case(field(header_.split)) : std::string();
     validates_ = is_validation(split);
     step.tested = split == "test";
-    Gathered* const gathered =
-        header_.is_long() || header_.run >= 0 || !header_.parts.empty() ? &gathered_of_row() : nullptr;
+    const bool names_runs = header_.run >= 0 || !header_.parts.empty();
+    Gathered* const gathered = !options_.live && (header_.is_long() || names_runs) ? &gathered_of_row() : nullptr;
+    if (options_.live && names_runs) follow_run_of_row();
     if (!read_step_number(step, gathered)) return;
     early_end_.forget();
     if (checks_last_) known_rows_.keep(line);
     if (header_.is_long()) {
-      take_metric(*gathered, step);
+      take_metric(gathered, step);
       return;
     }
     bool measured = false;
@@ -347,7 +352,8 @@ class Table : public TextLines {
           gathered->others[name_in_row(header_.names[i])].push_back({step.step, read.value, step.at});
       });
     } else {
-      if (!run_.progress().open) begin({}, labels(), numbers_.are_counted());
+      if (!run_.progress().open) begin(followed_, labels(), numbers_.are_counted());
+      check_lr(step);
       for_texts([&](std::size_t i) { run_.log_text(header_.names[i], fields_[i]); });
       run_.add(step);
       for_others([&](std::size_t i, const CellNumber& read) {
@@ -357,8 +363,18 @@ class Table : public TextLines {
     }
   }
 
-  // A column of stages may name the data of each row instead. A table that grows isn't gathered for a column that may
-  // never change.
+  // Steps that begin again wherever the learning rate changes, and else have one rate, are those of a sweep.
+  void check_lr(const PrintedStep& step) {
+    if (is_missing(step.lr)) return;
+    const bool begins = step.step <= last_step_;
+    lr_restarts_ += begins;
+    lr_names_runs_ &= rows_with_lr_ == 0 || begins == (step.lr != lr_);
+    ++rows_with_lr_;
+    lr_ = step.lr;
+    last_step_ = step.step;
+  }
+
+  // A column of stages may name the data of each row instead.
   void begin_rows() {
     note_header();
     style_ = NumberStyle(header_.separator);
@@ -373,18 +389,53 @@ class Table : public TextLines {
     const bool has_splits = header_.stage >= 0 && is_split(lower_case(field(header_.stage)));
     if (header_.split == header_.stage && !has_splits) header_.split = -1;
     std::erase_if(header_.parts, [&](int part) {
-      return options_.live || header_.is_export || (header_.is_long() && part == header_.metric) ||
+      return header_.is_export || (header_.is_long() && part == header_.metric) ||
              (part == header_.stage && has_splits);
     });
   }
 
+  struct RunOfRow {
+    std::string run, key;  // by its column; by all that names it
+    double step = missing;
+  };
+  RunOfRow run_of_row() const {
+    RunOfRow row{.run = std::string(header_.run >= 0 ? field(header_.run) : std::string_view())};
+    row.key = row.run + '\0';
+    for (const int part : header_.parts) row.key += std::string(field(part)) + '\0';
+    const int column = header_.step >= 0 ? header_.step : header_.epoch;
+    if (column >= 0) row.step = read_cell(field(column), style_, Counts::whole).value;
+    return row;
+  }
+
+  // A table that grows has its runs one behind another: what has been passed on can't be gathered.
+  void follow_run_of_row() {
+    const RunOfRow row = run_of_row();
+    const bool is_other = row.key != followed_key_;
+    const auto [place, is_new] = places_.try_emplace(row.key, 0);
+    const bool begins = is_other && (places_.size() == 1 || !(row.step > followed_step_) || row.run != followed_run_);
+    followed_step_ = row.step;
+    followed_key_ = row.key;
+    followed_run_ = row.run;
+    if (!begins) return;
+    if (!is_new) throw ImportError("holds the rows of several runs in turn; import it once it is whole");
+    if (places_.size() > most_runs_of_input) throw_too_many();
+    run_.end();
+    numbers_ = {};
+    rows_ = 0;
+    Gathered named;
+    if (header_.run >= 0 || places_.size() > 1) name_run(named, row.run);
+    followed_.name = named.name;
+    followed_.stage = named.stage;
+  }
+
+  [[noreturn]] void throw_too_many() const {
+    throw ImportError("names more than 50,000 runs in its column '" + name_of_change() +
+                      "'; is that a column of values?");
+  }
+
   // The run that the row names. Where its steps only go on, the row is of the run above it.
   Gathered& gathered_of_row() {
-    const std::string run(header_.run >= 0 ? field(header_.run) : std::string_view());
-    std::string key = run + '\0';
-    for (const int part : header_.parts) key += std::string(field(part)) + '\0';
-    const int column = header_.step >= 0 ? header_.step : header_.epoch;
-    const double step = column >= 0 ? read_cell(field(column), style_, Counts::whole).value : missing;
+    auto [run, key, step] = run_of_row();
     const auto [place, is_new] = places_.try_emplace(std::move(key), gathered_.size());
     if (is_new) {
       const auto [last, is_first] = last_places_.try_emplace(run, gathered_.size());
@@ -398,9 +449,7 @@ class Table : public TextLines {
         last->second = place->second;
         name_run(gathered_.emplace_back(), run);
       }
-      if (gathered_.size() > most_runs_of_input)
-        throw ImportError("names more than 50,000 runs in its column '" + name_of_change() +
-                          "'; is that a column of values?");
+      if (gathered_.size() > most_runs_of_input) throw_too_many();
     }
     Gathered& gathered = gathered_[place->second];
     if (!(step <= gathered.last)) gathered.last = step;
@@ -453,6 +502,8 @@ class Table : public TextLines {
     if (header_.step < 0 && header_.batch >= 0 && header_.epoch >= 0)
       sink_.note(header_line_, "the column " + header_.names[static_cast<std::size_t>(header_.batch)] +
                                    " counts within epochs of unknown length, so each row is a step here");
+    else if (step_column() < 0)
+      sink_.note(header_line_, "no column counts steps, so each row is a step here");
   }
 
   // The numbers of the line in columns that no step has a field for. A column is skipped from its first text on.
@@ -541,7 +592,7 @@ class Table : public TextLines {
     return true;
   }
 
-  void take_metric(Gathered& gathered, const PrintedStep& at) {
+  void take_metric(Gathered* gathered, const PrintedStep& at) {
     const std::string_view name = field(header_.metric);
     auto known = metrics_.find(name);
     if (known == metrics_.end()) {
@@ -552,23 +603,38 @@ class Table : public TextLines {
     const CellNumber read = known->second.read(field(header_.value), style_);
     if (!read.why.empty()) return note_cell(header_.value, name, read.why);
     const Meaning& meaning = known->second.meaning();
-    if (meaning.field == Field::none && gathered.others.size() >= most_logged_metrics &&
-        !gathered.others.contains(std::string(name)))
+    if (!gathered) return follow_metric(at, meaning, name, read.value);
+    if (meaning.field == Field::none && gathered->others.size() >= most_logged_metrics &&
+        !gathered->others.contains(std::string(name)))
       throw ImportError("names more than 10,000 metrics in its column '" +
                         header_.names[static_cast<std::size_t>(header_.metric)] + "'; is that a column of values?");
     if (meaning.field == Field::none) {
       if (!is_missing(read.value))
-        gathered.others[name_in_row(std::string(name))].push_back({at.step, read.value, at.at});
+        gathered->others[name_in_row(std::string(name))].push_back({at.step, read.value, at.at});
       return;
     }
     const Field into = field_in_row(meaning.field);
     if (into == Field::none) return;
-    const auto [place, is_new] = gathered.place.try_emplace(at.step, gathered.steps.size());
-    if (is_new) gathered.steps.push_back(at);
-    PrintedStep& step = gathered.steps[place->second];
+    const auto [place, is_new] = gathered->place.try_emplace(at.step, gathered->steps.size());
+    if (is_new) gathered->steps.push_back(at);
+    PrintedStep& step = gathered->steps[place->second];
     if (at.tested && !is_missing(step.val_loss)) return;
     assign(step, into, read.value);
-    label(gathered.labels, meaning, name, read.value);
+    label(gathered->labels, meaning, name, read.value);
+  }
+
+  // The rows of a step are one behind another in a table that grows.
+  void follow_metric(PrintedStep step, const Meaning& meaning, std::string_view name, double value) {
+    if (is_missing(value)) return;
+    if (!run_.progress().open) begin(followed_, {}, numbers_.are_counted());
+    if (meaning.field == Field::none) return run_.log(name_in_row(std::string(name)), {}, {step.step, value, step.at});
+    const Field into = field_in_row(meaning.field);
+    if (into == Field::none) return;
+    assign(step, into, value);
+    StepLine labels;
+    label(labels, meaning, name, value);
+    run_.label(labels);
+    run_.add(step);
   }
 
   static void label(StepLine& labels, const Meaning& meaning, std::string_view name, double value) {
@@ -665,7 +731,13 @@ class Table : public TextLines {
   Header header_;
   TimeStamp stamp_;
   TrimmedFields splitter_;
-  std::span<const std::string_view> fields_;        // of the line
+  std::span<const std::string_view> fields_;  // of the line
+  Run followed_;                              // names of the newest run of a table that grows
+  std::string followed_key_, followed_run_;
+  double followed_step_ = missing;
+  std::int64_t last_step_ = -1, lr_restarts_ = 0, rows_with_lr_ = 0;
+  double lr_ = missing;
+  bool lr_names_runs_ = true;
   std::deque<Gathered> gathered_;                   // runs, if a column names them
   std::map<std::string, std::size_t> places_;       // in it, by what names a run
   std::map<std::string, std::size_t> last_places_;  // of the newest, by the column `run`

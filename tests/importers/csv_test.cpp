@@ -360,5 +360,60 @@ TEST(Importers, WhatHoldsNoTrainingIsRecognisedAndNotOffered) {
     EXPECT_EQ(importer.has_runs, importer.id != "profiler-table" && importer.id != "mfu-table") << importer.id;
 }
 
+TEST(Csv, RunsThatOnlyTheLearningRateTellsApartAreRefused) {
+  const std::string header = "lr,step,loss\n", first = "0.001,10,5\n0.001,20,4\n0.001,30,3\n";
+  EXPECT_THROW(import_text(header + first + "0.0003,10,6\n0.0003,20,5\n", {}, "t.csv"), ImportError);
+  EXPECT_EQ(import_text(header + first + "0.001,20,4\n0.001,30,3\n", {}, "t.csv").runs.size(), 1u) << "resumed";
+  EXPECT_EQ(import_text(header + "0.001,10,5\n0.002,20,4\n0.003,30,3\n0.002,20,4\n", {}, "t.csv").runs.size(), 1u);
+}
+
+TEST(Csv, RowsThatNoColumnCountsAreStepsAndThatIsNoted) {
+  EXPECT_TRUE(import_text("tokens,loss\n100,5\n200,4\n", {}, "t.csv").noted("no column counts steps"));
+  EXPECT_FALSE(import_text("step,loss\n1,5\n2,4\n", {}, "t.csv").noted("no column counts steps"));
+}
+
+// What a reader has passed on while the table grows, before its end.
+Told follow_text(std::string_view text, std::string_view& refusal) {
+  ImportOptions options{.live = true};
+  Told told;
+  MemoryInput input(text, "t.csv");
+  const auto reader = importer_for(input, options).reader("t.csv", options, told);
+  try {
+    reader->take(text);
+  } catch (const ImportError& error) {
+    refusal = "in turn";
+    EXPECT_NE(std::string_view(error.what()).find(refusal), std::string_view::npos);
+  }
+  return told;
+}
+
+TEST(Csv, ATableThatNamesItsRunsIsFollowedRowByRow) {
+  std::string_view refusal;
+  std::string text = "run,step,loss\n";
+  for (const char* run : {"a", "b"})
+    for (int i = 1; i <= 8; ++i) text += std::string(run) + "," + std::to_string(i) + ",5.5\n";
+  const Told told = follow_text(text, refusal);
+  ASSERT_EQ(told.runs.size(), 2u);
+  EXPECT_EQ(told.runs[0].steps.size(), 8u);
+  EXPECT_GT(told.runs[1].steps.size(), 4u);
+  EXPECT_EQ(told.runs[1].run.stage, "b");
+  EXPECT_TRUE(refusal.empty());
+  follow_text("run,step,loss\na,1,5\nb,1,5\na,2,4\nb,2,4\n", refusal);
+  EXPECT_EQ(refusal, "in turn");
+}
+
+TEST(Csv, ATableThatNamesItsMetricsIsFollowedRowByRow) {
+  std::string_view refusal;
+  std::string text = "step,metric,value\n";
+  for (int i = 1; i <= 8; ++i)
+    text += std::to_string(i) + ",loss,5.5\n" + std::to_string(i) + ",lr,0.001\n" + std::to_string(i) + ",acc,0.5\n";
+  const Told told = follow_text(text, refusal);
+  ASSERT_EQ(told.runs.size(), 1u);
+  ASSERT_GT(told.runs[0].steps.size(), 4u);
+  EXPECT_EQ(told.runs[0].steps[2].loss, 5.5);
+  EXPECT_EQ(told.runs[0].steps[2].lr, 0.001);
+  EXPECT_FALSE(told.runs[0].metrics.at("acc").empty());
+}
+
 }  // namespace
 }  // namespace stepladder
