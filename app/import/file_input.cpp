@@ -64,4 +64,26 @@ std::string_view FileInput::next() {
   return read_piece(1);
 }
 
+std::string_view PackedInput::head() {
+  if (!bytes_) {
+    first_ = next();
+    first_piece_waits_ = true;
+  }
+  return first_.substr(0, head_size);
+}
+
+std::string_view PackedInput::next() {
+  if (std::exchange(first_piece_waits_, false)) return first_;
+  try {
+    if (!bytes_) bytes_.emplace(path_);
+    return bytes_->next();
+  } catch (const TraceError& error) {
+    throw ImportError(error.what());
+  }
+}
+
+bool is_packed(std::string_view head) {
+  return head.starts_with("\x1f\x8b");
+}
+
 }  // namespace stepladder

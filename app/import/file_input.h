@@ -3,11 +3,15 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "storage/importers/importer.h"
 #include "storage/own_folder.h"
+#include "storage/traces/trace_file.h"
 
 namespace stepladder {
 
@@ -41,5 +45,23 @@ class FileInput : public ImportInput {
   bool head_read_ = false;
   bool first_piece_waits_ = false;  // buffer_ holds the piece with the head; next() hasn't returned it yet
 };
+
+// A regular file that is packed with gzip, unpacked piece by piece. One thread.
+class PackedInput : public ImportInput {
+ public:
+  explicit PackedInput(std::filesystem::path path) : path_(std::move(path)) {}
+
+  std::string_view head() override;
+  std::string_view next() override;  // throws ImportError also where TraceBytes refuses what it unpacks to
+  const std::filesystem::path& path() const override { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  std::optional<TraceBytes> bytes_;
+  std::string_view first_;
+  bool first_piece_waits_ = false;
+};
+
+bool is_packed(std::string_view head);
 
 }  // namespace stepladder

@@ -130,7 +130,8 @@ class Import {
         take_folder(path);
       } else {
         FileInput input(fs::path(path), request_.interrupted);
-        take(input, path, path);
+        PackedInput packed(path);
+        take(is_packed(input.head()) ? static_cast<ImportInput&>(packed) : input, path, path);
       }
     });
   }

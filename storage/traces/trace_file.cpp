@@ -137,7 +137,7 @@ std::string_view TraceBytes::next() {
   if (file_->bytes > most_bytes) throw TraceError("is larger than 8 GiB");
   if (file_->bytes > always_unpacked && !gzdirect(file_->gzip) &&
       file_->bytes / most_times > std::max<std::int64_t>(gzoffset(file_->gzip), 1))
-    throw TraceError("unpacks to more than " + std::to_string(most_times) + " times its size, as no trace does");
+    throw TraceError("unpacks to more than " + std::to_string(most_times) + " times its size, as no trace or log does");
   if (file_->progress && file_->size > 0) file_->progress(static_cast<double>(gzoffset(file_->gzip)) / file_->size);
   return {buffer.data(), static_cast<std::size_t>(count)};
 }

@@ -1,5 +1,6 @@
 """`import`: runs arrive completely or not at all."""
 import contextlib
+import gzip
 import json
 import os
 import pathlib
@@ -153,6 +154,23 @@ class Import(Case):
         for name, content in contents.items():
             run, = self.place.json("import", self.file(name + ".log", content))["runs"]
             self.assertEqual((run["steps"], run["last_step"], run["loss_last"]), (10, 10, 4.9), name)
+
+    def test_packed_logs_are_read_and_bombs_refused(self):
+        run, = self.place.json("import", self.file("mine.log.gz", gzip.compress(STEPS.encode())))["runs"]
+        self.assertEqual((run["steps"], run["tokens_per_step"]), (10, 4096))
+        again = self.place.json("import", self.file("again.log.gz", gzip.compress(STEPS.encode())))
+        self.assertEqual((again["runs"], len(again["skipped"])), ([], 1))
+        bomb = self.file("bomb.log.gz", gzip.compress(b"step 1 loss 3.2 dt 100ms\n" * 4_000_000))
+        failed = json.loads(self.place.run("import", bomb, "--json")[1])
+        self.assertIn("200 times its size", failed["errors"][0])
+        cut = self.file("cut.log.gz", gzip.compress(random.Random(1).randbytes(100).hex().encode() + STEPS.encode())[:-20])
+        self.assertIn("has no end", json.loads(self.place.run("import", cut, "--json")[1])["errors"][0])
+        self.assertEqual(len(self.place.json("runs")), 1)
+
+    def test_two_trainings_in_one_file_are_refused(self):
+        lines = STEPS.splitlines(keepends=True)
+        log = self.file("two.log", "".join("[a] " + line + "[b] " + line.replace("loss ", "loss 1") for line in lines))
+        self.assertIn("several trainings", json.loads(self.place.run("import", log, "--json")[1])["errors"][0])
 
     def test_standard_input(self):
         process = self.place.start("import", "-", "--json", stdin=subprocess.PIPE)
