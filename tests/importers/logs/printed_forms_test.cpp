@@ -275,5 +275,67 @@ TEST(PrintedForms, AFirstLineWithoutItsBeginningIsNoStep) {
   EXPECT_EQ(log("step 312: loss 3.25, 120.1 ms\n").runs[0].steps.front().step, 312);
 }
 
+TEST(PrintedForms, CometsExportNamesEachValue) {
+  std::string text = "[";
+  for (int i = 1; i <= 10; ++i) {
+    const std::string step = ", \"timestamp\": 1712345678000, \"step\": " + std::to_string(i) + ", \"epoch\": null}";
+    text += (i > 1 ? ", " : "") + std::string("{\"metricName\": \"loss\", \"metricValue\": \"") + loss_of(i) + "\"" +
+            step + ", {\"metricName\": \"learning_rate\", \"metricValue\": \"0.5\"" + step;
+  }
+  const Told told = import_text(text + "]\n", {}, "comet.json");
+  expect_steps(told, 1, "Comet");
+  EXPECT_FALSE(told.runs[0].metrics.contains("metricValue"));
+}
+
+TEST(PrintedForms, ATimeOfMarianIsThatOfItsUpdates) {
+  const Told told = import_ten([](int i) {
+    return "[2023-01-01 10:00:" + std::to_string(10 + i) + "] Ep. 1 : Up. " + std::to_string(100 * i) +
+           " : Sen. 12,300 : Cost " + loss_of(i) + " : Time 48.00s : 25600.00 words/s : gNorm 1.2345\n";
+  });
+  expect_steps(told, 100, "Marian");
+  EXPECT_DOUBLE_EQ(told.runs[0].steps[4].dt_ms, 480);
+}
+
+TEST(PrintedForms, TheBatchesOfBurnsEvaluationAreNoSteps) {
+  std::string text;
+  for (int i = 1; i <= 10; ++i)
+    text += "[Train - Epoch 1 - Iteration " + std::to_string(i) + "] Loss " + loss_of(i) + "\n";
+  for (int i = 0; i < 4; ++i) text += "[Valid - Epoch 1 - Iteration " + std::to_string(i) + "] Loss 9.5\n";
+  const Told told = import_text(text);
+  expect_steps(told, 1, "burn");
+  for (const StepRecord& step : told.runs[0].steps) EXPECT_TRUE(is_missing(step.val_loss));
+}
+
+TEST(PrintedForms, TheLossOfAnotherSetBesideAValidationLossReplacesNoTrainingLoss) {
+  const Told told = import_ten([](int i) {
+    const std::string step = std::to_string(i);
+    return "step " + step + " loss " + loss_of(i) + " dt 121.0ms\nstep " + step + " c4 loss 20.5 val loss 3.5\n";
+  });
+  expect_steps(told, 1, "c4");
+  EXPECT_EQ(told.runs[0].steps[4].val_loss, 3.5);
+  EXPECT_FALSE(told.noted("go back"));
+}
+
+TEST(PrintedForms, ALossCalledTlossIsTheTrainings) {
+  expect_steps(import_ten([](int i) { return "step " + std::to_string(i) + " tloss=" + loss_of(i) + "\n"; }), 1, "t");
+}
+
+TEST(PrintedForms, DigitsInGroupsOfTwoAreNoNumber) {
+  const Told told =
+      import_ten([](int i) { return "step " + std::to_string(i) + " loss " + loss_of(i) + " tok/s 42,62,504\n"; });
+  expect_steps(told, 1, "groups");
+  EXPECT_TRUE(is_missing(told.runs[0].run.printed.tokens_per_s));
+}
+
+TEST(PrintedForms, AHoleOfNulBytesTakesNoStepAlong) {
+  std::string text(5000, '\0');
+  for (int i = 0; i < 70'000; ++i) text += i % 70 == 69 ? '\n' : '-';
+  for (int i = 1; i <= 10; ++i)
+    text += (i == 6 ? std::string(2 << 20, '\0') : "") + "step " + std::to_string(i) + " loss " + loss_of(i) + "\n";
+  const Told told = import_text(text);
+  expect_steps(told, 1, "holes");
+  EXPECT_TRUE(told.noted("NUL bytes"));
+}
+
 }  // namespace
 }  // namespace stepladder

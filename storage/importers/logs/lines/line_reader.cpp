@@ -78,6 +78,14 @@ bool LineReader::next(std::string_view& line) {
 // over to the next bytes.
 bool LineReader::cut(std::string_view& line) {
   while (!rest_.empty()) {
+    // A log that was cut to nothing while its writer went on has NUL bytes up to where that had got.
+    if (carried_.empty() && !skipping_ && rest_.front() == '\0') {
+      rest_.remove_prefix(std::min(rest_.find_first_not_of('\0'), rest_.size()));
+      number_ = ended_ + 1;
+      if (!std::exchange(in_hole_, true)) skipped("NUL bytes in front of the line");
+      continue;
+    }
+    in_hole_ = false;
     const char* const begin = rest_.data();
     const char* const end = begin + rest_.size();
     const char* const stop = std::find_if(begin, end, ends_line);
@@ -160,6 +168,7 @@ void append_utf8(std::string& text, std::uint32_t code) {
 
 bool looks_like_text(std::string_view head) {
   if (encoding_of(head) != Encoding::utf8) return true;
+  if (const std::size_t hole = head.find_first_not_of('\0'); hole != head.npos) head.remove_prefix(hole);
   std::size_t odd = 0;
   for (const char c : head) {
     const auto byte = static_cast<unsigned char>(c);

@@ -65,6 +65,7 @@ class LineReader {
   std::int64_t number_ = 1;
   std::int64_t ended_ = 0;  // lines ended so far
   bool skipping_ = false;   // until the end of an overlong line
+  bool in_hole_ = false;    // of NUL bytes
   bool finished_ = false;
   bool ends_noted_ = false;
   bool rest_given_ = false;

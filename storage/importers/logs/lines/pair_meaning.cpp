@@ -57,6 +57,7 @@ Meaning loss_meaning(const KeyWords& key) {
   int at = 0;  // of the word that says loss
   if (key.words[0] == "trl") return {.field = Field::loss, .rank = 0};
   if (key.words[0] == "tel" && key.count == 1) return {.field = Field::val_loss, .rank = 0};
+  if (key.words[0] == "tloss" && key.count == 1) return {.field = Field::loss, .rank = 0};
   while (at + 1 < key.count && one_of(key.words[at], {"avg", "mean", "value", "train", "total", "val", "valid", "eval",
                                                       "test", "validation", "training", "step", "epoch", "curr"}))
     ++at;

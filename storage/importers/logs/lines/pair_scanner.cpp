@@ -243,11 +243,11 @@ const char* read_unit(const char* p, const char* end, Pair& pair) {
 
 }  // namespace
 
-// {"key": "train_loss", "value": 2.9}: the name of the value.
+// {"key": "train_loss", "value": 2.9}, {"metricName": "loss", "metricValue": "2.9"}: the name of the value.
 bool PairScanner::next(Pair& pair) {
   if (!next_number(pair)) return false;
-  constexpr std::string_view name_of_value = "\"key\": \"";
-  if (pair.key != "value" || !pair.separated) return true;
+  if ((pair.key != "value" && pair.key != "metricValue") || !pair.separated) return true;
+  const std::string_view name_of_value = pair.key == "value" ? "\"key\": \"" : "\"metricName\": \"";
   constexpr std::size_t reach = 200;
   const std::size_t window = pair.at < reach ? 0 : pair.at - reach;
   const std::size_t name = line_.substr(window, pair.at - window).rfind(name_of_value);
@@ -330,6 +330,10 @@ bool PairScanner::number(std::size_t at, Pair& pair) {
     return skip(stop,
                 [](char c) { return is_digit(c) || std::string_view("-/:T.Z").find(c) != std::string_view::npos; });
 
+  // 42,62,504: groups of two, in an order of digits that isn't read
+  if (whole && stop + 6 < end && *stop == ',' && is_digit(stop[1]) && is_digit(stop[2]) && stop[3] == ',' &&
+      is_digit(stop[4]) && is_digit(stop[5]))
+    return skip(stop, [](char c) { return is_digit(c) || c == ',' || c == '.'; });
   pair = {};
   pair.at = at;
   pair.value = value;

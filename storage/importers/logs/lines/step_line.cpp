@@ -221,6 +221,8 @@ class LineReading {
       meaning = {.field = Field::time, .unit = TimeUnit::s, .of_step = true};
     else if (of_batches_ && pair.key == "iter_time")  // in which the next batch is loaded
       meaning = {.unit = TimeUnit::s, .is_part = true};
+    else if (meaning.field == Field::time && text_.find(": Up. ") != std::string_view::npos)
+      meaning.interval = true;  // Marian: of the updates since the last line
     const bool is_part = meaning.is_part;
     if (take_moment(meaning, pair)) return;
     const bool is_short_loss = pair.whole < 0 && !pair.clock && is_short_val_loss(pair.key);
@@ -450,6 +452,7 @@ class LineReading {
         break;
       case Field::loss:
         line_.named_loss = contains_word(pair.key, "train") || pair.key == "trl";
+        loss_names_set_ = names_set(pair.key);
         break;
       case Field::val_loss:
         if (const double mean = mean_behind(behind(pair)); !is_missing(mean)) line_.val_loss = mean;
@@ -560,6 +563,7 @@ class LineReading {
       line_.elapsed = runtime_;
       line_.elapsed_unit = TimeUnit::s;
     }
+    line_.named_loss |= loss_names_set_ && !is_missing(line_.val_loss);  // "c4 loss 10.8 | val loss 9.8"
     const bool has_loss = line_.has_loss();
     // "perplexity: 24.5 eval_loss: 3.2": the former is of the evaluation too, if it is that of its loss.
     constexpr double rounding = 0.01;
@@ -601,6 +605,7 @@ class LineReading {
   bool has_percent_ = false;      // behind the place within the epoch
   double per_step_ms_ = missing;  // a time that is called one "per step"
   bool of_epoch_ = false;         // the time
+  bool loss_names_set_ = false;
   double perplexity_ = missing;
   double val_perplexity_ = missing;
   bool rates_are_of_one_ = false;  // torchtitan's "tps", beside such figures, is one device's
@@ -622,7 +627,7 @@ double StepValues::*value_of(Field field) {
 static ReadLine read_line(std::string_view text, bool skips_remarks) {
   ReadLine read;
   StepLine& line = read.line;
-  if (text.size() < 5) return read;
+  if (text.size() < 5 || text.starts_with("[Valid - Epoch")) return read;  // burn counts an evaluation's own batches
   if (read_three_words(text, line)) {
     read.says_step = true;
     return read;
