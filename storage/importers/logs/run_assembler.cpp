@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
 #include "storage/wording.h"
 
@@ -192,7 +193,8 @@ std::string RunAssembler::recipe() const {
 void RunAssembler::keep_rate(const PrintedStep& step) {
   const InferredUnits& units = clock_->units();
   if (is_missing(step.throughput) || units.tokens_per_step > 0 || units.rate_is_iterations || step.rank > 0) return;
-  const std::string name = labels_.rate_text.empty() ? "throughput" : labels_.rate_text;
+  std::string name = labels_.rate_text.empty() ? "throughput" : labels_.rate_text;
+  if (labels_.per_device && !meaning_of({.key = name}).per_device) name += "_per_device";       // torchtitan's "tps"
   if (const auto known = logged_.find(name); known != logged_.end() && !is_rate_kept_) return;  // logged as it is
   is_rate_kept_ = true;
   log(name, {}, {step.step, step.throughput, step.at});

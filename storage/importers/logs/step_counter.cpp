@@ -248,8 +248,8 @@ std::vector<std::int64_t> StepCounter::place(std::span<const double> epochs, std
   return steps;
 }
 
-// A dictionary may be printed before or after the bar moves on. It is that step at which all steps make whole epochs,
-// whose spacing is that of the steps before, or whose number is rounder.
+// A dictionary may be printed before or after the bar moves on. It is that step whose spacing is that of the
+// steps before, at which all steps make whole epochs, or whose number is rounder.
 std::int64_t StepCounter::place_one(double epoch, std::int64_t next_bar, const RunProgress& run, bool new_block) const {
   const std::int64_t last = last_record(run, run.open && !new_block);
   if (next_bar <= last || next_bar == bar_.step) return -1;
@@ -265,8 +265,8 @@ std::int64_t StepCounter::place_one(double epoch, std::int64_t next_bar, const R
       if (step % unit == 0) return unit;
     return std::int64_t{1};
   };
-  if (makes_whole(bar_.step) != makes_whole(next_bar)) return makes_whole(next_bar) ? next_bar : -1;
   if (is_spaced(bar_.step) != is_spaced(next_bar)) return is_spaced(next_bar) ? next_bar : -1;
+  if (makes_whole(bar_.step) != makes_whole(next_bar)) return makes_whole(next_bar) ? next_bar : -1;
   return roundness(next_bar) > roundness(bar_.step) ? next_bar : -1;
 }
 

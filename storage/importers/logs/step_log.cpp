@@ -67,8 +67,8 @@ void StepLog::finish() {
                             "loss, a time or another number for it"
                           : "contains a validation loss but no training step");
   if (const std::string writers = lines_.writers().several(); !writers.empty())
-    throw ImportError("holds several trainings, whose lines begin with " + writers +
-                      "; give each training a file of its own");
+    throw ImportError("holds the steps of several trainings or processes, whose lines begin with " + writers +
+                      "; give each training a file of its own, with the lines of one process");
   warnings_.finish();
   malformed_.finish();
   placed_.finish();

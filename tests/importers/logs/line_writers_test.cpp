@@ -30,7 +30,7 @@ TEST(LineWriters, TwoTrainingsThatWriteInTurnAreRefused) {
       import_text(in_turn(one, other));
       FAIL() << one;
     } catch (const ImportError& error) {
-      EXPECT_NE(std::string(error.what()).find("several trainings"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("of several trainings"), std::string::npos) << error.what();
     }
   }
 }
@@ -44,7 +44,11 @@ TEST(LineWriters, TheLinesOfTwoFilesThatASearchListsAreRefused) {
 }
 
 TEST(LineWriters, RanksAndAResumedTrainingAreOneRun) {
-  EXPECT_EQ(import_text(in_turn("[rank0]: ", "[rank1]: ")).runs.at(0).steps.size(), 8u);
+  for (const auto& [one, other] : {std::pair("[rank0]: ", "[rank1]: "), std::pair("[cuda:0] ", "[cuda:1] ")}) {
+    const Told told = import_text(in_turn(one, other));
+    ASSERT_EQ(told.runs.at(0).steps.size(), 8u) << one;
+    EXPECT_DOUBLE_EQ(told.runs[0].steps[0].loss, 10.89) << one;
+  }
   std::string text;
   for (int attempt = 0; attempt < 5; ++attempt)
     for (int i = 1; i <= 8; ++i)

@@ -1,4 +1,5 @@
 // Forms in which well-known programs print steps, evaluations and configurations: each is read right, or not at all.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -335,6 +336,34 @@ TEST(PrintedForms, AHoleOfNulBytesTakesNoStepAlong) {
   const Told told = import_text(text);
   expect_steps(told, 1, "holes");
   EXPECT_TRUE(told.noted("NUL bytes"));
+}
+
+TEST(PrintedForms, ARateOfOneDeviceIsLoggedAsSuch) {
+  const Told told = import_ten([](int i) {
+    return "[rank0]:2025-11-03 10:00:" + std::to_string(10 + i) + ",123 - root - INFO - step: " + std::to_string(i) +
+           "  loss: " + loss_of(i) + "  memory: 42.10GiB(53.20%)  tps: 8,325  tflops: 312.10  mfu: 31.56%\n";
+  });
+  expect_steps(told, 1, "torchtitan");
+  EXPECT_TRUE(told.runs[0].metrics.contains("tps_per_device"));
+  EXPECT_FALSE(told.runs[0].metrics.contains("tps")) << "a metric of that name would be the run's throughput";
+}
+
+TEST(PrintedForms, TokensPerMinuteAreARate) {
+  const Told told = import_ten([](int i) {
+    return "step=" + std::to_string(i) + " loss=" + loss_of(i) +
+           " tokens_per_min=240000 min_tokens_per_s=7 dt_ms=1000\n";
+  });
+  expect_steps(told, 1, "per minute");
+  EXPECT_EQ(told.runs[0].run.tokens_per_step, 4000);
+}
+
+// A limit of steps makes any fraction of an epoch the last.
+TEST(PrintedForms, RecordsBehindTheirBarsKeepItsSteps) {
+  std::string text;
+  for (int i = 1; i <= 10; ++i)
+    text += fmt::format("\r {}%|###   | {}/120 [00:{:02}<00:10,  8.13it/s]\n{{'loss': {}, 'epoch': {:.2f}}}\n", i * 8,
+                        10 * i, i, loss_of(i), 0.1 * i);
+  expect_steps(import_text(text), 10, "bars");
 }
 
 }  // namespace

@@ -307,8 +307,8 @@ TEST(PrintedTimes, SecondsBehindAStepAreItsTimeAndNoRate) {
   for (const char* line :
        {"step={} loss=4.9 step_seconds=0.35", "step={} loss=4.9 iter_seconds=0.35",
         "step={} loss=4.9 time_per_step_sec=0.35", "step={} loss=4.9 step_sec=0.35s",
-        "step={} loss=4.9 step_time_sec=0.35", "step={} loss=4.9 train/step_seconds=0.35",
-        "{\"step\": {}, \"loss\": 4.9, \"iteration_seconds\": 0.35}",
+        "step={} loss=4.9 step_time_sec=0.35", "[{}] loss=4.9 sec/step=0.35",
+        "step={} loss=4.9 train/step_seconds=0.35", "{\"step\": {}, \"loss\": 4.9, \"iteration_seconds\": 0.35}",
         "step:{} - loss:4.9 - timing_s/gen:0.1 - timing_s/step:0.35 - perf/throughput:812.3 - perf/time_per_step:0.35"})
     EXPECT_NEAR(step_ms(import_text(log_of(line))), 350, 1e-6) << line;
   EXPECT_TRUE(is_missing(step_ms(import_text(log_of("step={} loss=4.9 step_sec=0.35"))))) << "or steps a second";

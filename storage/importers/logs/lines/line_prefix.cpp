@@ -126,7 +126,7 @@ LinePrefix::Found LinePrefix::find(std::string_view line) {
 LinePrefix::Found LinePrefix::find_one(std::string_view line) {
   Found found;
   if ((found.rank = number_between(line, "", ": ", found.size)) >= 0) return found.kind = Kind::label, found;
-  for (const std::string_view name : {"[rank", "[default", "[Rank ", "[worker-"})
+  for (const std::string_view name : {"[rank", "[default", "[Rank ", "[worker-", "[cuda:", "[gpu", "[GPU", "[GPU "})
     for (const std::string_view end : {"]: ", "]:", "] "})
       if ((found.rank = number_between(line, name, end, found.size)) >= 0) return found.kind = Kind::rank, found;
   if ((found.size = service(line)) > 0) return found.kind = Kind::service, found;

@@ -29,10 +29,11 @@ Meaning step_meaning(const KeyWords& key) {
   if (!plain && !counted) return {};
   if (key.count > 1 &&
       one_of(key.words[1],
-             {"per",  "max",  "total", "warmup", "up",   "skipped", "accum", "accumulation", "every", "log",
-              "save", "eval", "val",   "nan",    "each", "of",      "inner", "decay",        "last",  "best",
-              "time", "a",    "the",   "ms",     "s",    "seconds", "micro", "gradient",     "grad",  "resume",
-              "from", "to",   "start", "for",    "next", "first",   "after", "before",       "all",   "remaining"}))
+             {"per",   "max",      "total",  "warmup", "up",       "skipped", "accum", "accumulation", "every",
+              "log",   "save",     "eval",   "val",    "nan",      "each",    "of",    "inner",        "decay",
+              "last",  "best",     "time",   "a",      "the",      "ms",      "s",     "sec",          "seconds",
+              "micro", "gradient", "grad",   "resume", "from",     "to",      "start", "for",          "next",
+              "first", "after",    "before", "all",    "remaining"}))
     return {};
   if (last == "updates" && !key.is(1, "num") && key.count > 1) return {};
   const bool global = key.is(1, "global") || key.is(1, "num") || key.is(1, "trainer");
@@ -119,7 +120,8 @@ Meaning since_meaning(const KeyWords& key, TimeUnit unit) {
 
 // Of a number that is a setting, a limit, or beside what is measured: "max_grad_norm", "base_lr", "peak 51200 tok/s".
 bool is_bound(const KeyWords& key) {
-  return std::any_of(key.words, key.words + key.count, [](std::string_view word) {
+  const bool per_minute = key.is(0, "min") && (key.is(1, "per") || key.is(1, "tokens"));
+  return std::any_of(key.words + per_minute, key.words + key.count, [](std::string_view word) {
     return one_of(word, {"max", "min", "base", "baseline", "init", "initial", "peak", "target", "clip"});
   });
 }
@@ -172,7 +174,7 @@ Meaning time_meaning(const KeyWords& full, TimeUnit given) {
   }
   // "ms/batch 107.0", "timing_s/step 61.5"
   const bool is_timing = key.count == 3 && key.is(2, "timing");
-  if ((key.count == 2 || is_timing) && is_step_word(last) && key.words[1].size() < 3 &&
+  if ((key.count == 2 || is_timing) && is_step_word(last) && (key.words[1].size() < 3 || key.words[1] == "sec") &&
       time_unit(key.words[1]) != TimeUnit::unknown) {
     unit = time_unit(key.words[1]);
     return of_step(is_timing ? -1 : 0);
