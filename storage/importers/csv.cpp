@@ -1,9 +1,6 @@
 // Reads tables of steps with a header line: wide (a column for each metric) and long (a column that names the metric),
 // with commas, semicolons or tabs.
-#include "storage/csv.h"
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <deque>
 #include <filesystem>
@@ -22,7 +19,8 @@
 #include "storage/importers/logs/lines/line_prefix.h"
 #include "storage/importers/logs/lines/text_lines.h"
 #include "storage/importers/logs/run_assembler.h"
-#include "storage/importers/table_cell.h"
+#include "storage/importers/table_header.h"
+#include "storage/importers/text.h"
 #include "storage/json_values.h"
 #include "storage/name_pattern.h"
 
@@ -31,146 +29,8 @@ namespace {
 
 constexpr double least_unix_time = 1e9;  // seconds; a smaller number isn't a date of this century
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\"'#");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\"'") - first + 1);
-}
-
-// The fields of a line, without blanks, quotes and comment marks around them.
-class TrimmedFields {
- public:
-  const std::vector<std::string_view>& split(std::string_view line, char separator) {
-    fields_.clear();
-    untrimmed_ = &splitter_.split(line, separator);
-    for (const std::string_view field : *untrimmed_) fields_.push_back(trimmed(field));
-    return fields_;
-  }
-
-  // A field of the last line as its writer meant it, for names.
-  std::string text(int column) const {
-    return std::string(unguard_formula((*untrimmed_)[static_cast<std::size_t>(column)]));
-  }
-
- private:
-  const std::vector<std::string_view>* untrimmed_ = nullptr;
-  CsvFields splitter_;
-  std::vector<std::string_view> fields_;
-};
-
-struct Header {
-  char separator = ',';
-  std::vector<Field> columns;  // `none` for a column that isn't used
-  std::vector<TableColumn> readers;
-  std::vector<std::string> names;
-  bool is_export = false;   // of `stepladder export`
-  bool is_comment = false;  // begins with #
-  int step = -1, epoch = -1, batch = -1, run = -1, name = -1, stage = -1, rung = -1, metric = -1, value = -1, at = -1;
-  std::vector<int> parts;  // that name a run beside `run`, if steps begin again where they change
-  int split = -1;          // of the data that a row's loss is of: "train", "val"
-  std::string twice;       // the name of two columns
-  bool useful = false;
-
-  bool is_long() const { return metric >= 0 && value >= 0; }
-  // Whether a column names what a row belongs to, instead of measuring something.
-  bool counts(std::size_t i) const {
-    const int column = static_cast<int>(i);
-    return column == step || column == epoch || column == batch || column == run || column == name || column == stage ||
-           column == metric || column == value || column == at || column == rung || names[i] == "ladder_id" ||
-           names[i] == "repeat";
-  }
-};
-
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::ranges::find(words, name) != words.end();
-}
-
-Header read_header(std::string_view line) {
-  Header header;
-  if (line.size() > 16384) return header;
-  std::size_t most = 0;
-  for (const char separator : {',', ';', '\t'}) {
-    const auto count = static_cast<std::size_t>(std::ranges::count(line, separator));
-    if (count <= most) continue;
-    most = count;
-    header.separator = separator;
-  }
-  if (most == 0) return header;
-  TrimmedFields splitter;
-  const std::vector<std::string_view>& fields = splitter.split(line, header.separator);
-  std::array<int, field_count> best;
-  best.fill(99);
-  std::array<int, field_count> holder;
-  holder.fill(-1);
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    const std::string_view name = fields[i];
-    const int column = static_cast<int>(i);
-    if (name.size() > 80 || plain_column_name(name).find_first_of("=:{}") != std::string::npos ||
-        (!name.empty() && read_cell(name, NumberStyle(), Counts::whole).is_number))
-      return {};
-    header.columns.push_back(Field::none);
-    header.readers.emplace_back(name);
-    if (!name.empty() && std::ranges::find(header.names, name) != header.names.end()) {
-      header.twice = name;
-      header.names.emplace_back();
-      continue;
-    }
-    header.names.emplace_back(name);
-    std::string lower = lower_case(name);
-    std::ranges::replace(lower, ' ', '_');
-    if (is_one_of(lower, {"variant", "name", "stage", "rung", "repeat", "seed", "trial", "trial_id", "config", "model",
-                          "optimizer", "optimiser", "method"}))
-      header.parts.push_back(column);
-    if (lower == "rung") header.rung = column;
-    if (lower == "name") header.name = column;
-    if (lower == "stage") header.stage = column;
-    if (is_one_of(lower, {"split", "phase", "mode", "dataset", "stage"})) header.split = column;
-    if (is_one_of(lower, {"run", "run_id", "run_name", "experiment", "run_uuid"})) {
-      header.run = column;
-    } else if (is_one_of(lower, {"metric", "key", "tag", "metric_name", "variable", "name"})) {
-      header.metric = column;
-    } else if (lower == "value") {
-      header.value = column;
-    } else if (is_one_of(lower, {"timestamp", "_timestamp", "wall_time", "at", "date", "datetime", "at_unix_s"})) {
-      header.at = column;
-    } else if (is_one_of(lower, {"ladder_id", "rung", "repeat"})) {
-      header.is_export |= lower == "ladder_id";
-    } else {
-      const Meaning meaning = header.readers.back().meaning();
-      const auto field = static_cast<std::size_t>(meaning.field);
-      if (meaning.field == Field::none || meaning.rank >= best[field]) continue;
-      if (holder[field] >= 0) header.columns[static_cast<std::size_t>(holder[field])] = Field::none;
-      best[field] = meaning.rank;
-      holder[field] = column;
-      header.columns.back() = meaning.field;
-    }
-  }
-  for (std::size_t i = 0; i < header.columns.size(); ++i)
-    if (header.columns[i] == Field::none && static_cast<int>(i) != header.value) header.readers[i].forget_meaning();
-  header.step = holder[static_cast<std::size_t>(Field::step)];
-  header.epoch = holder[static_cast<std::size_t>(Field::epoch)];
-  header.batch = holder[static_cast<std::size_t>(Field::batch)];
-  const auto has = [&](Field field) { return holder[static_cast<std::size_t>(field)] >= 0; };
-  const bool counted = header.step >= 0 || header.epoch >= 0;
-  const bool measured = has(Field::loss) || has(Field::val_loss) || has(Field::time) || has(Field::elapsed) ||
-                        (has(Field::throughput) && counted);
-  header.useful = header.is_long() ? counted : measured && (counted || fields.size() > 1);
-  return header;
-}
-
-// Whether a line before the first row is the header or a comment. A comment ("# step loss") is the header unless a line
-// below it is.
-bool precedes_rows(std::string_view line, Header& header) {
-  if (header.useful && !header.is_comment) return false;
-  Header read = read_header(line);
-  read.is_comment = line.front() == '#';
-  const bool precedes = read.useful || read.is_comment;
-  if (read.useful) header = std::move(read);
-  return precedes;
-}
-
 bool is_split(std::string_view text) {
-  return text.empty() || is_one_of(text, {"train", "training"}) || is_validation(text);
+  return text.empty() || one_of(text, {"train", "training"}) || is_validation(text);
 }
 
 void assign(PrintedStep& step, Field field, double value) {
@@ -183,14 +43,14 @@ void assign(PrintedStep& step, Field field, double value) {
 bool is_table(std::string_view bytes, const std::filesystem::path&) {
   TextDecoder decoder(bytes);
   std::string_view head = decoder.decode(bytes);
-  Header header;
+  TableHeader header;
   TrimmedFields splitter;
   bool has_rows = false;
   for (int lines = 0; lines < 20 && !head.empty();) {
     const std::size_t end = std::min(head.find_first_of("\r\n"), head.size());
     const std::string_view line = head.substr(0, end);
     head.remove_prefix(std::min(end + 1, head.size()));
-    if (trimmed(line).empty()) continue;
+    if (bare_cell(line).empty()) continue;
     ++lines;
     if (precedes_rows(line, header) || (header.useful && line.front() == '#')) continue;
     if (!header.useful) return false;
@@ -305,7 +165,7 @@ class Table : public TextLines {
   }
 
   void take_row(std::string_view line) {
-    if (trimmed(line).empty() || line.front() == '#') return;
+    if (bare_cell(line).empty() || line.front() == '#') return;
     fields_ = splitter_.split(line, header_.separator);
     if (fields_.size() == header_.columns.size() && !std::exchange(begun_, true)) begin_rows();
     if (fields_.size() != header_.columns.size()) {
@@ -728,7 +588,7 @@ class Table : public TextLines {
   CappedNotes malformed_, cells_;
   std::string first_fault_;  // a line or cell that can't be read
   NumberStyle style_;
-  Header header_;
+  TableHeader header_;
   TimeStamp stamp_;
   TrimmedFields splitter_;
   std::span<const std::string_view> fields_;  // of the line

@@ -43,6 +43,21 @@ TEST(LineWriters, TheLinesOfTwoFilesThatASearchListsAreRefused) {
   EXPECT_EQ(import_text(text.substr(0, text.size() / 2)).runs.at(0).steps.size(), 8u);
 }
 
+TEST(LineWriters, RecordsThatNameTheirRunsAreOfOneRunOrRefused) {
+  const auto record = [](int step, double loss, char run) {
+    return fmt::format("{{\"step\": {}, \"loss\": {:.2f}, \"run\": \"{}\"}}\n", step, loss - 0.1 * step, run);
+  };
+  std::string one, in_turn, other;
+  for (int i = 1; i <= 8; ++i) {
+    one += record(i, 10.9, 'a');
+    other += record(i, 11.9, 'b');
+    in_turn += record(i, 10.9, 'a') + record(i, 11.9, 'b');
+  }
+  EXPECT_EQ(import_text(one + one).runs.size(), 1u);
+  EXPECT_THROW(import_text(one + other), ImportError);
+  EXPECT_THROW(import_text(in_turn), ImportError);
+}
+
 TEST(LineWriters, RanksAndAResumedTrainingAreOneRun) {
   for (const auto& [one, other] : {std::pair("[rank0]: ", "[rank1]: "), std::pair("[cuda:0] ", "[cuda:1] ")}) {
     const Told told = import_text(in_turn(one, other));

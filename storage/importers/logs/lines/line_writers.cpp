@@ -13,6 +13,15 @@ constexpr std::size_t furthest = 64;  // no launcher's name is longer
 constexpr std::size_t most_writers = 64;
 constexpr std::int64_t least_steps = 3;  // of a writer, and least returns to one
 
+// {"step": 1, "run": "a"}: "run": "a", wherever it is; empty if the line names no run.
+std::string_view run_in(std::string_view line) {
+  if (!line.starts_with('{')) return {};
+  for (const std::string_view key : {"\"run\":", "\"run_id\":", "\"run_name\":", "\"experiment\":", "\"seed\":"})
+    if (const std::size_t at = line.find(key); at != line.npos)
+      return line.substr(at, std::min(line.find_first_of(",}", at) - at, furthest));
+  return {};
+}
+
 std::string beginning_of(std::string_view line) {
   std::size_t end = 0;
   const auto counts = [&](std::string_view word) { return equal_in_lower(line.substr(end, word.size()), word); };
@@ -45,8 +54,10 @@ std::string both(std::string_view one, std::string_view other) {
 
 void LineWriters::add(std::string_view line, std::int64_t step, double loss) {
   if (gave_up_) return;
-  std::string beginning = beginning_of(line);
+  std::string beginning(run_in(line));
+  if (beginning.empty()) beginning = beginning_of(line);
   if (const std::string_view file = file_in(beginning); !file.empty()) beginning = file;
+  const bool names_run = beginning.starts_with('"') || !file_in(beginning + ":").empty();
   const auto [place, is_new] = writers_.try_emplace(beginning);
   Writer& writer = place->second;
   if (step == writer.step) return;
@@ -61,16 +72,16 @@ void LineWriters::add(std::string_view line, std::int64_t step, double loss) {
     const bool back = step <= last_step_ && std::fabs(loss - last_loss_) > 1e-3 * std::fabs(last_loss_);
     returns_ += !is_new;
     backs_ += back;
-    if (back && is_new && !file_in(beginning + ":").empty() && !file_in(last_ + ":").empty())
-      files_ = both(last_, beginning);
+    if (back && is_new && names_run && last_names_run_) named_ = both(last_, beginning);
   }
   last_ = std::move(beginning);
+  last_names_run_ = names_run;
   last_step_ = step;
   last_loss_ = loss;
 }
 
 std::string LineWriters::several() const {
-  if (!files_.empty() || returns_ < least_steps || backs_ < least_steps) return files_;
+  if (!named_.empty() || returns_ < least_steps || backs_ < least_steps) return named_;
   const std::string* first = nullptr;
   for (const auto& [beginning, writer] : writers_) {
     if (writer.steps < least_steps) continue;

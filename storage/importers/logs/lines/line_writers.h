@@ -27,9 +27,10 @@ class LineWriters {
   std::string last_;                                    // of the line before
   std::int64_t last_step_ = -1;
   double last_loss_ = missing;
-  int returns_ = 0;       // to a writer after another one has written
-  int backs_ = 0;         // to another writer at no later step, with another loss
-  std::string files_;     // two names of files between which the steps begin again
+  int returns_ = 0;    // to a writer after another one has written
+  int backs_ = 0;      // to another writer at no later step, with another loss
+  std::string named_;  // two names of files or runs between which the steps begin again
+  bool last_names_run_ = false;
   bool gave_up_ = false;  // the beginnings hold values
 };
 
