@@ -183,13 +183,17 @@ SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, cons
 
 double smallest_gain(const RunSpread& known, std::size_t runs, double noise_floor) {
   if (!known.known() || runs == 0) return missing;
-  const double error = std::sqrt(2 * known.variance() * share_of(runs));
-  const double freedom = runs > 1 ? 2 * static_cast<double>(runs) - 2 : known.freedom;
-  // The noncentral t that exceeds the critical value in 95 % of cases (Johnson and Welch 1940).
-  const double critical_t = critical(freedom, 0.05), found = normal_quantile(0.95);
-  const double beyond =
-      critical_t * (1 - 1 / (4 * freedom)) + found * std::sqrt(1 + critical_t * critical_t / (2 * freedom));
-  return std::expm1(std::max(std::log1p(noise_floor / 2) + beyond * error, std::log1p(noise_floor) + found * error));
+  const auto gain = [&](std::size_t n) {
+    const double error = std::sqrt(2 * known.variance() * share_of(n));
+    const double freedom = n > 1 ? 2 * static_cast<double>(n) - 2 : known.freedom;
+    // The noncentral t that exceeds the critical value in 95 % of cases (Johnson and Welch 1940).
+    const double critical_t = critical(freedom, 0.05), found = normal_quantile(0.95);
+    const double beyond =
+        critical_t * (1 - 1 / (4 * freedom)) + found * std::sqrt(1 + critical_t * critical_t / (2 * freedom));
+    return std::expm1(std::max(std::log1p(noise_floor / 2) + beyond * error, std::log1p(noise_floor) + found * error));
+  };
+  // Two of each have a spread of two degrees of freedom, one has the known one.
+  return runs > 1 ? gain(runs) : std::max(gain(1), gain(2));
 }
 
 // The unjudged are worst for a verdict if their p is larger than all that are known, and best if it is 0. One whose p

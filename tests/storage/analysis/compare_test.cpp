@@ -175,6 +175,14 @@ TEST(Verdict, the_smallest_gain_is_found_as_often_as_promised) {
   EXPECT_TRUE(is_missing(smallest_gain({}, 3)));
 }
 
+TEST(Verdict, more_runs_never_see_less) {
+  for (const double freedom : {1, 2, 3, 4, 8, 40}) {
+    const RunSpread known{.squares = freedom * 0.03 * 0.03, .freedom = freedom, .from = SpreadFrom::prior};
+    for (std::size_t runs = 1; runs < 12; ++runs)
+      EXPECT_GE(smallest_gain(known, runs), smallest_gain(known, runs + 1)) << runs << " runs, " << freedom;
+  }
+}
+
 TEST(Verdict, rounding_widens_an_interval_whatever_the_number_of_runs) {
   Sample base = certain(100, {100, 100.1, 99.9});
   base.steps.resolution = 0.01;
