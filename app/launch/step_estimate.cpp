@@ -1,4 +1,4 @@
-// Own runs of the recipe first, arithmetic where there are none; a ladder mixes both.
+// Own runs of the recipe first, arithmetic where there are none, scaled by how far it is off for other runs here.
 #include "app/launch/step_estimate.h"
 
 #include <algorithm>
@@ -117,7 +117,7 @@ StepEstimate measured_step(const Run& like, std::span<const MeasuredRun> runs) {
   if (seconds.empty()) return {};
   const std::size_t count = seconds.size();
   return {.seconds = median_of(std::move(seconds)),
-          .basis = plural(count, "run") + " of this recipe here",
+          .basis = plural(count, "run") + " of this recipe here" + (is_disturbed ? ", beside other programs" : ""),
           .is_measured = true,
           .is_disturbed = is_disturbed};
 }
@@ -167,19 +167,22 @@ std::string why_not_bf16(const std::string& device, const DeviceReport& report, 
 
 namespace {
 
-// The newest runs, up to five, that were launched here with a model of this size, whatever their stages; runs that
-// others disturbed only if there are no others.
-std::vector<MeasuredRun> runs_of_the_model(const Recipe& recipe, const Run& like, std::span<const MeasuredRun> runs) {
+// Measured over guessed, of the newest runs, up to five, that were launched on `like`'s hardware undisturbed; those of
+// this model and precision only, or of any.
+std::vector<double> guesses_off(bool alike, const Recipe& recipe, const Run& like, const DeviceReport& report,
+                                const HardwareTable& table, std::span<const MeasuredRun> runs) {
   constexpr std::size_t most = 5, most_looked_at = 200;
-  const std::int64_t params = parameter_count(recipe);
-  std::vector<MeasuredRun> quiet, disturbed;
-  for (std::size_t i = runs.size(); i > 0 && runs.size() - i < most_looked_at && quiet.size() < most; --i) {
-    const MeasuredRun& each = runs[i - 1];
-    if (each.run->source != "launched" || each.run->hardware != like.hardware || each.run->params != params) continue;
-    std::vector<MeasuredRun>& list = is_disturbed(*each.summary) ? disturbed : quiet;
-    if (list.size() < most) list.push_back(each);
+  std::vector<double> off;
+  for (std::size_t i = runs.size(); i > 0 && runs.size() - i < most_looked_at && off.size() < most; --i) {
+    const auto& [run, summary, series, profile] = runs[i - 1];
+    if (run->source != "launched" || run->hardware != like.hardware || is_disturbed(*summary)) continue;
+    const Recipe other = recipe_from_json(run->recipe);
+    const bool is_alike = run->params == parameter_count(recipe) && precision_name(other) == precision_name(recipe);
+    if ((alike && !is_alike) || !(summary->dt_ms_median > 0)) continue;
+    const double guess = guess_step(other, report, table).seconds;
+    if (guess > 0) off.push_back(summary->dt_ms_median / 1000 / guess);
   }
-  return quiet.empty() ? disturbed : quiet;
+  return off;
 }
 
 }  // namespace
@@ -187,51 +190,33 @@ std::vector<MeasuredRun> runs_of_the_model(const Recipe& recipe, const Run& like
 StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
                            std::span<const MeasuredRun> runs) {
   const Run wanted = like(recipe, report);
-  const StepEstimate measured = measured_step(wanted, runs);
-  if (measured.is_measured) return measured;
-  StepEstimate beside = estimate_beside(recipe, report, table, runs_of_the_model(recipe, wanted, runs));
-  if (beside.is_measured) beside.basis = "runs of this model with other stages here";
-  return beside;
-}
-
-StepEstimate estimate_beside(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
-                             std::span<const MeasuredRun> measured) {
-  StepEstimate step = guess_step(recipe, report, table);
-  std::vector<double> off;  // measured over guessed
-  for (const MeasuredRun& each : measured) {
-    if (each.run->recipe.empty() || !(each.summary->dt_ms_median > 0)) continue;
-    const double guess = guess_step(recipe_from_json(each.run->recipe), report, table).seconds;
-    if (guess > 0) off.push_back(each.summary->dt_ms_median / 1000 / guess);
-  }
-  if (is_missing(step.seconds) || off.empty()) return step;
-  const std::size_t count = off.size();
+  StepEstimate step = measured_step(wanted, runs);
+  if (!step.is_measured) step = guess_step(recipe, report, table);
+  step.steps = recipe.steps;
+  if (step.is_measured || is_missing(step.seconds)) return step;
+  std::vector<double> off = guesses_off(true, recipe, wanted, report, table, runs);
+  step.is_measured = !off.empty();
+  if (!step.is_measured) off = guesses_off(false, recipe, wanted, report, table, runs);
+  if (off.empty()) return step;
   step.seconds *= median_of(std::move(off));
-  step.basis = plural(count, "run") + " of this ladder";
-  step.is_measured = true;
+  step.basis = step.is_measured ? "runs of this model with other stages here" : "other runs here";
   return step;
 }
 
-double sum_of_steps(std::span<const Recipe> recipes, std::span<const StepEstimate> steps, const DeviceReport& report,
-                    const HardwareTable& table) {
-  double measured = 0, guessed = 0;
-  std::vector<double> off;  // measured over guessed
-  for (std::size_t i = 0; i < recipes.size(); ++i) {
-    const StepEstimate& step = steps[i];
-    if (is_missing(step.seconds)) return missing;
-    const double seconds = step.seconds * static_cast<double>(recipes[i].steps);
-    (step.is_measured ? measured : guessed) += seconds;
-    if (!step.is_measured) continue;
-    if (const double guess = guess_step(recipes[i], report, table).seconds; guess > 0)
-      off.push_back(step.seconds / guess);
+double seconds_of(std::span<const StepEstimate> runs, double slowdown) {
+  double seconds = 0;
+  for (const StepEstimate& run : runs) {
+    if (is_missing(run.seconds)) return missing;
+    seconds += run.seconds_beside(slowdown) * static_cast<double>(run.steps);
   }
-  return measured + guessed * (off.empty() ? 1 : median_of(std::move(off)));
+  return seconds;
 }
 
 double estimate_seconds(const std::vector<Recipe>& recipes, const DeviceReport& report, const HardwareTable& table,
                         std::span<const MeasuredRun> runs) {
   std::vector<StepEstimate> steps;
   for (const Recipe& recipe : recipes) steps.push_back(estimate_step(recipe, report, table, runs));
-  return sum_of_steps(recipes, steps, report, table);
+  return seconds_of(steps);
 }
 
 }  // namespace stepladder

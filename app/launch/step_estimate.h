@@ -19,8 +19,12 @@ namespace stepladder {
 struct StepEstimate {
   double seconds = missing;  // of a step; missing if the vocabulary isn't known yet
   std::string basis;         // "4.2 GFLOP a step at 20 % of a peak of 0.38 TFLOP/s"; "3 runs of this recipe here"
+  std::int64_t steps = 0;    // of the run
   bool is_measured = false;
   bool is_disturbed = false;  // measured beside other programs: it holds their time
+
+  // Beside programs that make an undisturbed step take `slowdown` times as long.
+  double seconds_beside(double slowdown) const { return is_disturbed ? seconds : seconds * slowdown; }
 };
 std::string basis_text(const StepEstimate& step);  // ", by 3 runs of this recipe here"; ": a rough estimate from ..."
 
@@ -43,21 +47,15 @@ std::vector<std::string> slower_here(std::span<const Rung> rungs, const DeviceRe
 std::string why_not_bf16(const std::string& device, const DeviceReport& report, const HardwareTable& table,
                          std::span<const MeasuredRun> runs);
 
-// measured_step, else estimate_beside of runs of this model here, else FLOPs by PaLM's convention over a modest share
-// of the device's peak, plus the time to update the weights in memory. A peak that the table lacks is guessed from the
-// number of cores and their instruction set. Real steps take between a third and three times as long as that guess.
+// measured_step, else FLOPs by PaLM's convention over a modest share of the device's peak, plus the time to update the
+// weights in memory. A peak that the table lacks is guessed from the number of cores and their instruction set. Real
+// steps take between a third and three times as long as that guess, which is therefore scaled by how far it is off for
+// undisturbed runs of this model and precision here, else for others.
 StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
                            std::span<const MeasuredRun> runs);
 
-// For a run whose recipe wasn't measured yet, beside others of its ladder that were: the guess, times how far the
-// guesses of these are off. `measured`: of the same device; what isn't comparable is skipped.
-StepEstimate estimate_beside(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table,
-                             std::span<const MeasuredRun> measured);
-
-// The sum over these runs, each with the estimate of its step; missing if one is. Guesses are scaled by how far they
-// are off where a step was measured.
-double sum_of_steps(std::span<const Recipe> recipes, std::span<const StepEstimate> steps, const DeviceReport& report,
-                    const HardwareTable& table);
+// Of all steps of these runs; missing if one's are.
+double seconds_of(std::span<const StepEstimate> runs, double slowdown = 1);
 double estimate_seconds(const std::vector<Recipe>& recipes, const DeviceReport& report, const HardwareTable& table,
                         std::span<const MeasuredRun> runs);
 

@@ -135,6 +135,34 @@ TEST(CurrentRun, OfAScriptInLiveHasNoEndAndNoButtonsThatCannotAct) {
   }
 }
 
+TEST(CurrentRun, InLiveSaysWhichRungsOfAFinishedLadderAreDoubtful) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "mine", .source = "launched"});
+  for (int rung = 0; rung < 3; ++rung) {
+    const RunId id = store.create_run({.name = "run",
+                                       .ladder = ladder,
+                                       .rung = rung,
+                                       .status = RunStatus::running,
+                                       .source = "launched",
+                                       .started_at = 1000.0 + rung,
+                                       .planned_steps = 40});
+    std::vector<RunEvent> events;
+    for (std::int64_t step = 1; step <= 40; ++step) {
+      const double at = 1000 + static_cast<double>(step);
+      events.emplace_back(StepRecord{.run = id, .step = step, .loss = 3, .dt_ms = 900, .tokens = 100, .at = at});
+      events.emplace_back(SystemMetrics{
+          .run = id, .step = step, .at = at, .contention = {.other_cores = 1.5 * rung, .cores = 2, .needed_cores = 2}});
+    }
+    events.emplace_back(RunEnded{.run = id, .at = 5000});
+    store.apply(events);
+  }
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"live"}});
+  ui_test_anchors::keep();
+  for (int i = 0; i < 3; ++i) imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("live.doubtful.2"));
+}
+
 TEST(CurrentRun, OfARungIsTheOneThatStandsForItInLadder) {
   RunStore store = RunStore::in_memory();
   const LadderId ladder = store.create_ladder({.name = "mine"});

@@ -60,19 +60,11 @@ void commands::execute(DesktopState& desktop, const PlanLadder& asked) {
   try {
     LaunchPlan& made = desktop.workspace.launch->plan;
     made.plan = plan_of(asked.request, desktop.device());
-    std::vector<Recipe> recipes;
-    std::vector<StepEstimate> steps;
     const std::vector<MeasuredRun> runs = desktop.workspace.measured_runs();
-    for (const Rung& rung : made.plan.rungs) {
-      recipes.push_back(rung.recipe);
-      steps.push_back(estimate_step(rung.recipe, desktop.device(), desktop.workspace.hardware, runs));
-      const double step = steps.back().seconds;
-      if (!(step <= made.slowest_step)) made.slowest_step = step, made.slowest = rung.title;
-    }
+    for (const Rung& rung : made.plan.rungs)
+      made.steps.push_back(estimate_step(rung.recipe, desktop.device(), desktop.workspace.hardware, runs));
     made.measured = runs.size();
-    made.first_step = steps.front();
     made.slower = slower_here(made.plan.rungs, desktop.device(), runs);
-    made.seconds = sum_of_steps(recipes, steps, desktop.device(), desktop.workspace.hardware);
   } catch (const RecipeError& error) {  // not a message: the form shows it
     desktop.workspace.launch->plan.problem = error.sentence().worded(label_of);
   } catch (const std::exception& error) {

@@ -21,11 +21,8 @@ struct LaunchPlan {
   std::string asked;  // text_of the request
   LadderPlan plan;
   std::string problem;              // why there is none
-  StepEstimate first_step;          // of the baseline
-  double slowest_step = missing;    // of the rung whose steps take longest, as estimated, in seconds
-  std::string slowest;              // that rung's title
+  std::vector<StepEstimate> steps;  // of the plan's rungs
   std::vector<std::string> slower;  // slower_here of the plan's rungs; empty without a plan
-  double seconds = missing;         // that one run of each rung takes, as estimated
   std::size_t measured = 0;         // finished runs in the project when it was made
 
   const SkippedRung* skipped(int asked) const;  // of the rungs asked for; null if it isn't skipped

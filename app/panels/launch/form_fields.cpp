@@ -179,8 +179,11 @@ void draw_group(LaunchForm& form, const CheckedForm& checked, FieldGroup group, 
   if (changed > 0) title += ", " + std::to_string(changed) + " changed";
   if (is_wrong) ImGui::SetNextItemOpen(true);
   ImGui::PushStyleColor(ImGuiCol_Header, ImVec4(0, 0, 0, 0));
-  const bool open = ImGui::TreeNodeEx((title + "###" + title_of(group)).c_str(),
-                                      ImGuiTreeNodeFlags_NoTreePushOnOpen | ImGuiTreeNodeFlags_SpanAvailWidth);
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(ImGui::GetStyle().FramePadding.x, px(3)));
+  const bool open = ImGui::TreeNodeEx((title + "###" + title_of(group)).c_str(), ImGuiTreeNodeFlags_NoTreePushOnOpen |
+                                                                                     ImGuiTreeNodeFlags_SpanAvailWidth |
+                                                                                     ImGuiTreeNodeFlags_FramePadding);
+  ImGui::PopStyleVar();
   ImGui::PopStyleColor();
   mark("launch.group." + std::to_string(static_cast<int>(group)));
   if (!open) return;

@@ -27,6 +27,7 @@ struct State {
   FormCheck check;
   RungEditor editor;
   ResumeChoice resume;
+  float recipe_height = 0;  // of the recipe's card, as drawn last; 0: not yet
 };
 
 // A sentence about programs that would disturb a run of this form if it started now; empty if there are none. While a
@@ -68,22 +69,29 @@ std::string size_text(const CheckedForm& checked) {
 }
 
 // "about 12 min of steps in all, 4 s a step of the baseline: a rough estimate from ..."; "..., 40 ms a step of the
-// baseline, by 3 runs of this recipe here; up to 1.2 s with bf16 autocast; 2.1 times as long as on a quiet machine";
-// empty if nothing is known.
+// baseline, by 3 runs of this recipe here; up to 1.2 s with bf16 autocast, by 1 run of this recipe here; 2.1 times as
+// long as on a quiet machine"; empty if nothing is known.
 std::string duration_of(const CheckedForm& checked, bool is_elsewhere, const Workspace& workspace) {
-  if (!checked.plan || is_missing(checked.plan->seconds)) return "";
-  const StepEstimate& step = checked.plan->first_step;
-  double slower = 1;
-  if (!step.is_disturbed && !is_elsewhere && workspace.device && !workspace.running()) {
+  if (!checked.plan || checked.plan->steps.empty()) return "";
+  const std::vector<StepEstimate>& steps = checked.plan->steps;
+  double slowdown = 1;
+  if (!is_elsewhere && workspace.device && !workspace.running()) {
     const std::string device = workspace.device->resolve(checked.request.base.device);
-    if (device == "cpu") slower = workspace.launch->load.slowdown(needed_cores(device, workspace.device->cpu_cores, 1));
+    if (device == "cpu")
+      slowdown = workspace.launch->load.slowdown(needed_cores(device, workspace.device->cpu_cores, 1));
   }
-  std::string text = "about " + rough_duration_text(checked.plan->seconds * checked.request.repeats * slower) +
-                     " of steps in all, " + rough_duration_text(step.seconds * slower) + " a step of the baseline" +
-                     basis_text(step);
-  if (checked.plan->slowest_step > 1.5 * step.seconds)
-    text += "; up to " + rough_duration_text(checked.plan->slowest_step * slower) + " with " + checked.plan->slowest;
-  if (slower > 1.1) text += "; " + decimals(slower, 1) + " times as long as on a quiet machine";
+  const double all = seconds_of(steps, slowdown);
+  if (is_missing(all)) return "";
+  const auto step_of = [&](const StepEstimate& step) { return step.seconds_beside(slowdown); };
+  const auto slowest = std::ranges::max_element(steps, {}, step_of);
+  const double first = step_of(steps.front());
+  std::string text = "about " + rough_duration_text(all * checked.request.repeats) + " of steps in all, " +
+                     rough_duration_text(first) + " a step of the baseline" + basis_text(steps.front());
+  if (step_of(*slowest) > 1.5 * first)
+    text += "; up to " + rough_duration_text(step_of(*slowest)) + " with " +
+            checked.plan->plan.rungs[static_cast<std::size_t>(slowest - steps.begin())].title + basis_text(*slowest);
+  if (slowdown > 1.1 && !std::ranges::all_of(steps, &StepEstimate::is_disturbed))
+    text += "; " + decimals(slowdown, 1) + " times as long as on a quiet machine";
   return text;
 }
 
@@ -181,8 +189,9 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const float left = std::clamp(room.x * 0.32f, px(320), px(480));
   const bool is_idle = !workspace.running() && workspace.waiting().empty();
   const float queue = is_idle ? 0 : gap + std::clamp(room.y * 0.3f, px(150), px(280));
-  begin_card("##recipe", ImVec2(left, room.y), true);
+  begin_card("##recipe", ImVec2(left, state.recipe_height > 0 ? std::min(room.y, state.recipe_height) : room.y), true);
   draw_launch_form(state.form, checked, commands);
+  state.recipe_height = ImGui::GetCursorPosY() + px(10);
   end_card();
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();

@@ -24,7 +24,6 @@
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/launch/step_estimate.h"
 #include "app/launch/sweep_results.h"
 #include "app/panels/live/metrics.h"
 #include "app/text/format.h"
@@ -65,9 +64,25 @@ bool is_of_sweep(State& state, const Workspace& workspace, const Run& run) {
   return state.is_sweep;
 }
 
-// The run itself on top, its ladder's other runs thin behind it.
+// Whether a step of one of the ladder's runs takes many times as long as one of another: a linear axis would leave most
+// of their curves outside, or flat.
+bool needs_log_axis(const Workspace& workspace, const RunEntry& shown) {
+  constexpr double many = 5;
+  double least = missing, most = missing;
+  if (shown.run.ladder) {
+    for (const RunEntry* run : workspace.runs_of(*shown.run.ladder)) {
+      const double median = run->summary.dt_ms_median;
+      if (!(median > 0)) continue;
+      if (!(median >= least)) least = median;
+      if (!(median <= most)) most = median;
+    }
+  }
+  return most > many * least;
+}
+
+// The run itself on top, its ladder's other runs thin behind it. `is_log`: the axis has room for all of them.
 std::vector<Curve> curves_of(const State& state, const Workspace& workspace, const RunEntry& shown, Quantity quantity,
-                             Commands& commands) {
+                             bool is_log, Commands& commands) {
   std::vector<Curve> curves;
   const auto add = [&](const RunEntry& entry, Curve curve) {
     const RunPoints points = run_points(workspace, entry, quantity, &state.x, commands.data);
@@ -84,7 +99,7 @@ std::vector<Curve> curves_of(const State& state, const Workspace& workspace, con
                    .weight = 1,
                    .in_legend = other->run.repeat == 0 && other->run.rung != shown.run.rung,
                    .order = other->run.rung,
-                   .is_context = quantity != Quantity::loss || other->run.status != RunStatus::finished});
+                   .is_context = quantity != Quantity::loss ? !is_log : other->run.status != RunStatus::finished});
     }
   }
   add(shown, {.label = shown.run.title,
@@ -214,26 +229,11 @@ struct TimeLeft {
   std::string basis;  // what it is known from
 };
 
-// The time left before enough steps have been measured, where no run of the recipe is known either
-// (Workspace::seconds_left): from the other runs of its ladder, else from arithmetic (app/launch/step_estimate.h).
-TimeLeft first_estimate(const Workspace& workspace, const RunEntry& shown) {
-  if (!workspace.device || shown.run.recipe.empty()) return {"-", "after three steps"};
-  const Recipe recipe = recipe_from_json(shown.run.recipe);
-  std::vector<MeasuredRun> beside;
-  if (shown.run.ladder)
-    for (const RunEntry* other : workspace.runs_of(*shown.run.ladder))
-      if (other->run.status == RunStatus::finished) beside.push_back({&other->run, &other->summary, nullptr});
-  const StepEstimate step = estimate_beside(recipe, *workspace.device, workspace.hardware, beside);
-  if (is_missing(step.seconds)) return {"-", "after three steps"};
-  const auto left = static_cast<double>(shown.run.planned_steps - std::ssize(shown.series().step));
-  return {"about " + rough_duration_text(step.seconds * std::max(0.0, left)),
-          step.is_measured ? "guessed by other rungs" : "a rough guess"};
-}
-
 TimeLeft time_left(const Workspace& workspace, const RunEntry& shown) {
   if (shown.run.planned_steps <= 0) return {"-", ""};
   const double left = workspace.seconds_left(shown), off = workspace.seconds_off(shown);
-  if (is_missing(left)) return first_estimate(workspace, shown);
+  if (is_missing(left)) return {"-", "after three steps"};
+  if (left < 1) return {"under 1 s", ""};
   if (!is_missing(off))
     return {duration_text(left) + " \xC2\xB1 " + duration_text(std::max(off, 1.0)), "by its own steps"};
   return {"about " + rough_duration_text(left), workspace.has_pace(shown) ? "by its first steps" : "by earlier runs"};
@@ -410,13 +410,18 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   const float loss_width = (room.x - gap) * 0.58f;
   const float half = (room.y - gap) / 2;
 
+  const bool times_need_log = needs_log_axis(workspace, shown);
   const auto chart = [&](const char* id, Quantity quantity) {
+    const bool is_log = times_need_log && quantity != Quantity::loss;
     return Chart{.id = id,
                  .title = std::string(title_of(quantity)),
+                 .note = is_log ? "log scale" : "",
                  .unit = std::string(unit_of(quantity)),
-                 .curves = curves_of(state, workspace, shown, quantity, commands),
-                 .from_zero = quantity != Quantity::loss,
-                 .legend = quantity == Quantity::loss};
+                 .curves = curves_of(state, workspace, shown, quantity, is_log, commands),
+                 .from_zero = quantity != Quantity::loss && !is_log,
+                 .log_y = is_log,
+                 .legend = quantity == Quantity::loss,
+                 .if_empty = shown.is_active() ? "Waiting for the first step" : "Nothing recorded"};
   };
   Chart loss = chart("loss", Quantity::loss);
   loss.floor = shown.run.loss_floor;
@@ -493,6 +498,7 @@ void draw_body(State& state, const Workspace& workspace, const RunEntry& shown, 
 void draw_ladder_is_over(bool is_sweep, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   if (!shown.run.ladder || shown.is_active() || shown.run.source != "launched") return;
   std::map<int, bool> measured;  // by rung
+  std::set<int> trusted;         // rungs with a run whose speed nobody doubts
   std::int64_t ended_early = 0;
   for (const RunEntry* run : workspace.runs_of(*shown.run.ladder)) {
     if (run->is_active()) return;
@@ -500,12 +506,18 @@ void draw_ladder_is_over(bool is_sweep, const Workspace& workspace, const RunEnt
     bool& is_measured = measured[run->run.rung];
     is_measured = is_measured || is_finished;
     ended_early += is_finished ? 0 : 1;
+    if (is_finished && speed_doubt(*run, workspace.hardware).trust == Trust::trusted) trusted.insert(run->run.rung);
   }
   if (measured.size() < 2) return;
   const auto done = std::count_if(measured.begin(), measured.end(), [](const auto& rung) { return rung.second; });
+  const std::int64_t doubtful = done - std::ssize(trusted);
   ImGui::AlignTextToFramePadding();
   text_strong(grouped(done) + " of " + plural(std::ssize(measured), is_sweep ? "combination" : "rung") + " measured" +
+              (doubtful == 0      ? ""
+               : doubtful == done ? ", all doubtful"
+                                  : ", " + grouped(doubtful) + " of them doubtful") +
               (ended_early > 0 ? "; " + plural(ended_early, "run") + " ended early." : "."));
+  mark("live.doubtful." + std::to_string(doubtful));
   mark("live.ended_early." + std::to_string(ended_early));
   same_line(12);
   if (quiet_button("Open the ladder", "live.open_ladder")) {
