@@ -170,6 +170,29 @@ TEST_F(Files, WithoutADialogTheFieldSaysSo) {
   EXPECT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("import.path.problem").has_value(); }));
 }
 
+// A hand that is quick on a busy machine presses where the first frame has shown the row.
+TEST_F(Files, TheStepsOfAPreviewAppearWhereTheyStay) {
+  RunStore store = RunStore::in_memory();
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"import"}});
+  const std::string log = write("train.log", "step 1 | loss 5 | dt 100ms\nstep 2 | loss 4 | dt 100ms\n");
+  app.take_dropped({log});
+  ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("import.show.steps").has_value(); }));
+  imgui.frames(app);
+  const auto chip = ui_test_anchors::find("import.show.steps");
+  ImGuiIO& io = ImGui::GetIO();
+  io.AddMousePosEvent((chip->x0 + chip->x1) / 2, (chip->y0 + chip->y1) / 2);
+  io.AddMouseButtonEvent(0, true);
+  io.AddMouseButtonEvent(0, false);
+  ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("steps.row.1").has_value(); }));
+  const auto first = ui_test_anchors::find("steps.row.1");
+  imgui.frames(app);
+  const auto later = ui_test_anchors::find("steps.row.1");
+  EXPECT_EQ(first->x0, later->x0);
+  EXPECT_EQ(first->y0, later->y0);
+  EXPECT_EQ(first->x1, later->x1);
+}
+
 // A long list is searched by typing.
 TEST_F(Files, ALongListOfLaddersIsSearched) {
   RunStore store = RunStore::in_memory();

@@ -44,6 +44,22 @@ TEST(InputFrame, AClickThatComesWithItsMoveIsNotLost) {
   EXPECT_EQ(row.clicks, 1);
 }
 
+TEST(InputFrame, AClickOnWhatHasJustAppearedUnderTheMouseIsNotLost) {
+  Headless headless;
+  Row row;
+  ImGuiIO& io = ImGui::GetIO();
+  io.AddMousePosEvent(100, 50);
+  for (int i = 0; i < 3; ++i) {  // nothing is there yet
+    row.input.begin();
+    Headless::render();
+  }
+  row.frame();
+  io.AddMouseButtonEvent(0, true);
+  io.AddMouseButtonEvent(0, false);
+  row.frames();
+  EXPECT_EQ(row.clicks, 1);
+}
+
 TEST(InputFrame, AClickKeepsTheModifierThatIsReleasedAfterIt) {
   Headless headless;
   Row row;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 namespace stepladder {
@@ -46,7 +47,6 @@ void InputFrames::Seen::add(const ImGuiInputEvent& event) {
   } else if (event.Type == ImGuiInputEventType_MouseButton) {
     action = action || !event.MouseButton.Down;
   }
-  move = move || event.Type == ImGuiInputEventType_MousePos;
 }
 
 void InputFrames::begin() {
@@ -55,13 +55,17 @@ void InputFrames::begin() {
   const Seen before{.modifiers = io.KeyCtrl || io.KeyAlt || io.KeySuper, .action = settling_ > 0};
   const std::vector<ImGuiInputEvent> events(queue.begin(), queue.end());
   std::size_t count = 0;
+  const bool may_press = std::exchange(has_waited_, false);
   for (Seen seen = before; count < events.size(); seen.add(events[count++])) {
     const ImGuiInputEvent& event = events[count];
     const bool is_typed =
         event.Type == ImGuiInputEventType_Text || (is_key(event, true) && !is_modifier(event.Key.Key));
     if (seen.action && is_typed) break;
     if (seen.key && is_key(event, false) && is_modifier(event.Key.Key)) break;
-    if (seen.move && event.Type == ImGuiInputEventType_MouseButton && event.MouseButton.Down) break;
+    if (event.Type == ImGuiInputEventType_MouseButton && event.MouseButton.Down && !(may_press && count == 0)) {
+      has_waited_ = true;
+      break;
+    }
   }
   queue.resize(static_cast<int>(count));
   ImGui::NewFrame();

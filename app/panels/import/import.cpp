@@ -231,18 +231,18 @@ void draw_steps(State& state, const ImportPreview& import, Commands& commands) {
                    import.number, commands.data);
 }
 
-// The notes or, before the import, the steps.
-void draw_notes_or_steps(State& state, const ImportPreview& import, Commands& commands) {
+// The notes or, before the import, the steps. A chip counts from the next frame on: this one has no room for the steps.
+void draw_notes_or_steps(bool shows_steps, State& state, const ImportPreview& import, Commands& commands) {
   if (import.state == ImportPreview::State::understood) {
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(8), px(4)));
-    if (chip("Notes", !state.shows_steps)) state.shows_steps = false;
+    if (chip("Notes", !shows_steps)) state.shows_steps = false;
     mark("import.show.notes");
     same_line(6);
-    if (chip("Steps and source", state.shows_steps)) state.shows_steps = true;
+    if (chip("Steps and source", shows_steps)) state.shows_steps = true;
     mark("import.show.steps");
-    if (state.shows_steps) draw_steps_of(state, import);
+    if (shows_steps) draw_steps_of(state, import);
     ImGui::PopStyleVar();
-    if (state.shows_steps) return draw_steps(state, import, commands);
+    if (shows_steps) return draw_steps(state, import, commands);
     same_line(8);
   }
   draw_notes(state.notes, import, commands);
@@ -289,14 +289,15 @@ void draw_result(State& state, const Workspace& workspace, Commands& commands) {
   const float rest = is_low ? px(150) : ImGui::GetContentRegionAvail().y;
   const float notes = std::clamp(room.x * 0.42f, px(120), px(640));
   // Steps and their lines need the whole width.
-  if (!state.shows_steps || workspace.import->state != ImportPreview::State::understood) {
+  const bool shows_steps = state.shows_steps;
+  if (!shows_steps || workspace.import->state != ImportPreview::State::understood) {
     begin_card("##loss", ImVec2(room.x - notes - space, rest));
     draw_loss(state, workspace, commands);
     end_card();
     ImGui::SameLine(0, space);
   }
   begin_card("##notes", ImVec2(0, rest));
-  draw_notes_or_steps(state, *workspace.import, commands);
+  draw_notes_or_steps(shows_steps, state, *workspace.import, commands);
   end_card();
 }
 
