@@ -57,7 +57,8 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
                      .command = Undo{},
                      .key = ImGuiMod_Ctrl | ImGuiKey_Z});
   for (const ExampleFile& example : example_files)
-    actions.push_back({.title = std::string("Example: ") + example.title, .command = OpenExample{path_of(example)}});
+    actions.push_back(
+        {.title = std::string("Example: ") + example.title, .command = OpenExample{path_of(example), example.gpu}});
   actions.push_back({.title = std::string("Example: ") + example_traces_title,
                      .command = OpenExampleTraces{},
                      .detail = "a pair of traces"});

@@ -32,7 +32,6 @@
 #include "app/runs/open_store.h"
 #include "engine/device.h"
 #include "engine/open_trainer.h"
-#include "storage/database/example.h"
 #include "storage/database/not_stored_now.h"
 
 namespace stepladder {
@@ -128,16 +127,6 @@ void look_for_damage(Job<std::string>& check, const std::filesystem::path& file)
   check.start(work, Window::wake);
 }
 
-// So that the first launch isn't empty: a real ladder, measured elsewhere. Returns why it can't be added.
-std::string add_first_example(RunStore& store) {
-  try {
-    add_example(store, assets_folder());
-    return "";
-  } catch (const StorageError& error) {
-    return error.what();
-  }
-}
-
 struct WindowEnd {
   Closing closing = Closing::after_step;  // whether the session's runs continue without it
   bool wants_rescue = false;
@@ -146,7 +135,6 @@ struct WindowEnd {
 // Shows the window until it is closed. Without a session the store is read-only, and `why` says why.
 WindowEnd show_window(Window& window, RunStore& store, Session* session, const std::string& why,
                       const DesktopSettings& settings, CloseSignals& close_signals) {
-  const std::string no_example = session ? add_first_example(store) : "";
   DesktopApp app(store, session, settings.for_project(store.file().string()));
   app.set_display_scale(window.display_scale());
   if (session) {
@@ -154,7 +142,6 @@ WindowEnd show_window(Window& window, RunStore& store, Session* session, const s
   } else {
     show_as_read_only(app, why);
   }
-  if (!no_example.empty()) app.show_error("The example ladder could not be added: " + no_example);
   if (const auto report = take_crash_report())
     app.show_error("Stepladder crashed the last time. The report is " + report->string() +
                    "; what it had recorded is in the project.");

@@ -211,19 +211,12 @@ bool example_card(const std::string& title, const std::string& what, const std::
   return pressed;
 }
 
-// The ladder that a new project begins with; null if it has gone.
-const Ladder* built_in_ladder(const Workspace& workspace) {
-  for (const Ladder& ladder : workspace.ladders())
-    if (ladder.source == "example" && !workspace.runs_of(ladder.id).empty()) return &ladder;
-  return nullptr;
-}
-
 // A button for each example, in a row that goes on.
 void draw_examples(Commands& commands) {
   for (const ExampleFile& example : example_files) {
     flow_to(example.title);
     if (quiet_button(example.title, std::string("start.") + example.file))
-      commands.push_back(OpenExample{path_of(example)});
+      commands.push_back(OpenExample{path_of(example), example.gpu});
     wrapped_tooltip(example.what, 360);
   }
   flow_to(example_traces_title);
@@ -271,12 +264,6 @@ void example_buttons(Commands& commands) {
   draw_examples(commands);
 }
 
-bool is_new_project(const Workspace& workspace) {
-  return workspace.selection.ladder == 0 && !workspace.runs().empty() &&
-         std::all_of(workspace.runs().begin(), workspace.runs().end(),
-                     [](const RunEntry& entry) { return entry.run.source == "example"; });
-}
-
 void start_here(const Workspace& workspace, Commands& commands, const std::string& empty, const std::string& if_runs) {
   if (empty.empty()) return draw_example_strip(commands);
   if (!if_runs.empty() && !has_only_examples(workspace)) {
@@ -317,29 +304,24 @@ void start_here(const Workspace& workspace, Commands& commands, const std::strin
   if (way_in("Follow your script",
              "Paste them into your script; then `stepladder follow stepladder/` shows the run here", "Copy the lines",
              "start.follow", size, false, script_lines))
-    commands.push_back(CopyText{script_lines, "The lines for your script"});
+    commands.push_back(CopyText{script_lines, "the lines for your script"});
   spacing(14);
   ImGui::SetCursorPosX(left);
   text_quiet("Or open an example:");
   ImGui::SetCursorPosX(left);
-  const Ladder* built_in = built_in_ladder(workspace);
-  const float cards = built_in ? 4 : 3;
+  constexpr std::array pictures{draw_impossible_picture, draw_real_picture, draw_tries_picture};
+  const auto cards = static_cast<float>(example_files.size() + 1);
   const ImVec2 card((all - (cards - 1) * gap) / cards, examples_height);
-  for (const ExampleFile& example : example_files) {
-    if (example_card(example.title, example.what, std::string("start.") + example.file, card,
-                     &example == &example_files.front() ? draw_impossible_picture : draw_tries_picture))
-      commands.push_back(OpenExample{path_of(example)});
+  for (std::size_t i = 0; i < example_files.size(); ++i) {
+    const ExampleFile& example = example_files[i];
+    if (example_card(example.title, example.what, std::string("start.") + example.file, card, pictures[i]))
+      commands.push_back(OpenExample{path_of(example), example.gpu});
     ImGui::SameLine(0, gap);
   }
   if (example_card(example_traces_title,
                    "One step on 8 H100, before and after a record's change: does any kernel take less?",
                    "start.example", card, draw_traces_picture))
     commands.push_back(OpenExampleTraces{});
-  if (!built_in) return;
-  ImGui::SameLine(0, gap);
-  if (example_card("Possible: TF32 on an A100", "A log of three rungs within what the card can do, each measured once",
-                   "start.built_in", card, draw_real_picture))
-    commands.push_back(SelectLadder{built_in->id});
 }
 
 Tone tone_of(RungAnswer answer, bool is_over) {

@@ -29,9 +29,6 @@ std::string flag_advice(const Flag& flag);
 // one.
 void verification_card(const Workspace& workspace, Commands& commands);
 
-// Whether a project has nothing but the ladder that it began with, and nobody has asked for that.
-bool is_new_project(const Workspace& workspace);
-
 // What the program is for, three ways in and examples. `empty`: what a view that has nothing to show says, which makes
 // this all of its content; without it one line above an example.
 void start_here(const Workspace& workspace, Commands& commands, const std::string& empty = {},

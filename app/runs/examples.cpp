@@ -1,4 +1,4 @@
-// A run of an example is recognised by the file it was read from, or is the ladder that each new project begins with.
+// A run of an example is recognised by the file it was read from; projects of earlier versions began with one.
 #include "app/runs/examples.h"
 
 #include "app/host/environment.h"

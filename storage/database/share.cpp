@@ -149,7 +149,7 @@ class Removal {
         "UPDATE runs SET status = 'interrupted', reason = 'it was still running when this copy was made' "
         "WHERE status IN ('queued', 'running')");
     database_.execute("UPDATE runs SET owner_pid = NULL, owner_start = NULL, owner_boot = NULL");
-    count("settings", "DELETE FROM settings WHERE key NOT IN ('example_added', 'highest_run')");
+    count("settings", "DELETE FROM settings WHERE key <> 'highest_run'");
     clear_what_is_not_listed();
     for_texts("runs", "id", "environment", "environments", kept_environment);
     count("private_notes",

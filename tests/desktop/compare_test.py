@@ -12,7 +12,7 @@ class Compare(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
         self.desktop.start()
-        self.desktop.go("start.built_in", "ladder.rung.2")
+        self.desktop.go("start.a100-three-rungs.csv", "ladder.rung.2")
         self.desktop.go("ladder.compare", "compare.axis")
         self.waits_for("compare.row.3")
 

@@ -17,7 +17,7 @@ class Drop(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
         self.desktop.start()
-        self.desktop.go("start.built_in", "ladder.rung.2")
+        self.desktop.go("start.a100-three-rungs.csv", "ladder.rung.2")
         self.source = DragSource(self.desktop.environment["DISPLAY"])
         self.addCleanup(self.source.close)
         found = subprocess.run(["xdotool", "search", "--onlyvisible", "--class", "^Stepladder$"], env=self.desktop.environment,

@@ -13,7 +13,7 @@ class Hands(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
         self.desktop.start()
-        self.desktop.go("start.built_in", "ladder.rung.2")
+        self.desktop.go("start.a100-three-rungs.csv", "ladder.rung.2")
 
     def test_a_tooltip_appears_while_the_mouse_rests_and_then_the_window_sleeps(self):
         desktop = self.desktop

@@ -14,7 +14,7 @@ class Views(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
         self.desktop.start()
-        self.desktop.go("start.built_in", "ladder.rung.2")
+        self.desktop.go("start.a100-three-rungs.csv", "ladder.rung.2")
 
     def curated(self, run):
         rows = self.desktop.rows("select tags, pinned, archived, deleted_at is not null from curation where run_id = ?", run)

@@ -15,9 +15,11 @@ class MainJob(unittest.TestCase):
         desktop = self.desktop
         print(f"first frame after {desktop.start():.2f} s", file=sys.stderr)
 
-        # The first launch shows an example.
-        desktop.go("start.built_in", "ladder.rung.2")
-        self.assertEqual(desktop.rows("select count(*), sum(source = 'example') from runs"), [(3, 3)])
+        # The first launch offers examples, and stores none until one is opened.
+        desktop.anchor("start.a100-three-rungs.csv")
+        self.assertEqual(desktop.rows("select count(*) from runs"), [(0,)])
+        desktop.go("start.a100-three-rungs.csv", "ladder.rung.2")
+        self.assertEqual(desktop.rows("select count(*) from runs"), [(3,)])
         desktop.picture("first-launch")
 
         # Launch: fewer rungs, a custom name, more steps than anyone waits for.
@@ -93,10 +95,10 @@ class MainJob(unittest.TestCase):
         self.assertEqual(desktop.rows("select count(*) from runs"), before)
         self.assertEqual(desktop.stop(), 0)
 
-        # The theme was remembered, and the example isn't added again.
+        # The theme was remembered, and so was the example.
         desktop.start()
         desktop.wait(lambda: desktop.brightness() > 200, "the light theme again")
-        self.assertEqual(desktop.rows("select count(*) from runs where source = 'example'"), [(3,)])
+        self.assertEqual(desktop.rows("select count(*) from runs where source = 'import'"), [(3,)])
         self.assertEqual(desktop.stop(), 0)
 
     def test_the_window_fits_on_a_small_screen(self):

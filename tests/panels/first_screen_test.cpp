@@ -5,7 +5,6 @@
 
 #include "app/desktop/models/import_preview.h"
 #include "app/desktop/ui_test_anchors.h"
-#include "storage/database/example.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
 
@@ -36,7 +35,7 @@ TEST_F(FirstScreen, HasThreeWaysInAndExamples) {
   for (const char* view : {"live", "history", "run", "ladder"}) {
     open(view);
     for (const char* name : {"start.launch", "start.import", "start.follow", "start.rtx3080-ladder.txt",
-                             "start.night-of-tries.db", "start.example"})
+                             "start.night-of-tries.db", "start.a100-three-rungs.csv", "start.example"})
       EXPECT_TRUE(shows(name)) << view << " " << name;
   }
 }
@@ -90,13 +89,12 @@ TEST_F(FirstScreen, AReadOnlyProjectSaysFirstThatNothingIsImported) {
   EXPECT_FALSE(shows("start.rtx3080-ladder.txt"));
 }
 
-// The ladder that a new project begins with is one of the examples, until somebody opens it.
-TEST_F(FirstScreen, ANewProjectBeginsWithTheWaysIn) {
-  add_example(store_, std::string(STEPLADDER_SOURCE_DIR) + "/assets");
+TEST_F(FirstScreen, APossibleExampleOpensOnItsLadderAndItsCard) {
   open("ladder");
-  EXPECT_TRUE(shows("start.rtx3080-ladder.txt"));
-  EXPECT_FALSE(shows("ladder.rung.2"));
-  ASSERT_TRUE(imgui_.click(*app_, "start.built_in"));
+  EXPECT_TRUE(app_->workspace().runs().empty());
+  open_example("start.a100-three-rungs.csv");
+  ASSERT_EQ(app_->workspace().runs().size(), 3u);
+  EXPECT_EQ(app_->workspace().runs()[2].run.hardware, "NVIDIA A100");
   EXPECT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("ladder.rung.2").has_value(); }));
 }
 

@@ -142,7 +142,8 @@ void commands::execute(DesktopState& desktop, const UndoImport&) {
 void commands::execute(DesktopState& desktop, const OpenExample& example) {
   if (desktop.workspace.import->is_reading()) throw std::runtime_error("Another import is being read.");
   refuse_if_read_only(desktop);
-  *desktop.workspace.import = {.asked = {.paths = {example.path}, .opens_it = true}};
+  *desktop.workspace.import = {
+      .asked = {.paths = {example.path}, .options = {.hardware = example.gpu}, .opens_it = true}};
   commands::execute(desktop, KeepImport{});
   desktop.panels.show("import");  // its progress, and its Cancel
 }

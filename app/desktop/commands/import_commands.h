@@ -17,6 +17,7 @@ struct ForgetImport {};
 struct UndoImport {};  // of what the Import view says was imported, also if other changes came after it
 struct OpenExample {   // imports it without a question, and shows what it makes the point with: its ladder or its tries
   std::string path;
+  std::string gpu = {};  // as ExampleFile's
 };
 struct RemoveExamples {};  // the runs that came with the program go to the bin, with an undo
 

@@ -189,7 +189,7 @@ void handle_keys(State& state, int selected, Commands& commands) {
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   const Ladder* ladder = workspace.shown_ladder();
-  if (!ladder || is_new_project(workspace)) {
+  if (!ladder) {
     text_title("Ladder");
     start_here(workspace, commands, "No ladder yet. Its rungs appear here.",
                plural(workspace.runs().size(), "run") + ", none in a ladder");
