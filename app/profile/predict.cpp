@@ -288,7 +288,8 @@ PredictionOverview predict_all(const PredictionSubject& subject, const DeviceRep
 
   for (const Stage& stage : all_stages()) {
     if (stage.kind == StageKind::check || stage.id == "baseline" || is_on(subject, subject.recipe, stage) ||
-        !why_unavailable(subject.recipe, stage, report, subject.device).empty())
+        !why_unavailable(subject.recipe, stage, report, subject.device).empty() ||
+        (subject.recipe && report && !stage.slow(*report, subject.device).empty()))
       continue;
     PredictionAnswer answer = answer_of(subject, {.stages = {stage.id}});
     if (answer.step.bound != Bound::unknown || may_shorten(subject, stage.known.law, answer.step.why_unknown))

@@ -144,6 +144,29 @@ TEST_F(ProfilePanel, what_next_launches_a_stage_on_a_run_that_was_trained_here) 
   EXPECT_TRUE(app.messages().empty());
 }
 
+TEST_F(ProfilePanel, what_next_is_of_the_run_that_a_trace_is_attached_to) {
+  Recipe with, without;
+  with.vocab = without.vocab = 256;
+  with.compile = Compile::max;
+  const auto add = [&](const Recipe& recipe) {
+    return store_.insert_finished({.name = "mine",
+                                   .status = RunStatus::finished,
+                                   .source = "launched",
+                                   .device = "cpu",
+                                   .recipe = to_json(recipe)},
+                                  std::vector<StepRecord>{{.step = 1, .loss = 4, .dt_ms = 0.16}});
+  };
+  const RunId first = add(without), second = add(with);
+  const TraceId trace = import("t", step_text(60));
+  store_.traces().attach(trace, first);
+  const ProfileQuestion question{.after = {.kind = ProfileSide::Kind::trace, .id = trace}};
+  const ProfileView before = profile_view(question, store_);
+  store_.traces().attach(trace, second);
+  const ProfileView after = profile_view(question, store_, &before), fresh = profile_view(question, store_);
+  EXPECT_EQ(after.after->next.rest, fresh.after->next.rest);
+  EXPECT_NE(before.after->next.rest, fresh.after->next.rest);
+}
+
 TEST_F(ProfilePanel, a_step_beside_itself_is_said_to_be) {
   import("slow", step_text(60));
   const TraceId fast = import("fast", step_text(20));

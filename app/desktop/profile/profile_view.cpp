@@ -145,22 +145,27 @@ const ShownProfile* known_side(const ProfileSide& side, const ProfileView* last,
   return nullptr;
 }
 
-// The run that a trace is attached to may change.
+// Its run may have changed.
 void take_run(ShownProfile& shown, RunStore& store, const StoredTrace& trace) {
   shown.doubt = doubt_about(store, trace);
   shown.owner = trace.run ? TraceOwner{} : owner_of(store, trace);
   const std::optional<Run> run = trace.run ? store.run(*trace.run) : std::nullopt;
   shown.facts = facts_of(trace, run ? &*run : nullptr);
   shown.next.run = launched_here(run);
+  shown.run = trace.run;
 }
 
 std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, const ProfileView* last) {
   if (const ShownProfile* known = known_side(side, last, store)) {
-    ShownProfile shown = *known;
-    shown.asked = side;
-    for (const StoredTrace& each : store.traces().list())
-      if (each.id == side.id) take_run(shown, store, each);
-    return shown;
+    const std::vector<StoredTrace> all = store.traces().list();
+    const auto trace = std::ranges::find(all, side.id, &StoredTrace::id);
+    // Another run's recipe, hardware and step time decide what the ceilings and What next say: it is read again.
+    if (trace != all.end() && trace->run == known->run) {
+      ShownProfile shown = *known;
+      shown.asked = side;
+      take_run(shown, store, *trace);
+      return shown;
+    }
   }
   ShownProfile shown{.side = side, .asked = side};
   if (side.kind == ProfileSide::Kind::trace) {

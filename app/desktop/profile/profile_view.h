@@ -72,6 +72,7 @@ struct ShownProfile {
   std::string ceiling;                       // sentences about what these are compared with
   Ceiling peak;                              // of a rank, for single slices
   RankReport ranks;                          // of a trace of several
+  std::optional<RunId> run;                  // that a trace is attached to
   TraceOwner owner;                          // of a trace that isn't attached to a run: which it may be of
   StepSpread spread;                         // of the steps whose mean the operators are
   std::vector<KeptStepName> steps;           // those whose slices are kept
