@@ -282,17 +282,12 @@ bool can_repeats_settle(const RungJudgement& base, const RungJudgement& rung) {
   return std::max(base.trust, rung.trust) < Trust::impossible && !is_busy(base) && !is_busy(rung);
 }
 
-// The seconds from the run's start to its end; where these aren't known, the sum of its steps.
-double seconds_of(const MeasuredRun& run) {
-  const double seconds = run.run->ended_at - run.run->started_at;
-  if (seconds > 0) return seconds;
-  return static_cast<double>(run.summary->steps) * run.summary->dt_ms_median / 1000;
-}
-
+// From the start to the end of the median run. Of a log that somebody imported these aren't known, nor is the machine
+// that would repeat it.
 double run_seconds_of(const Subject& subject) {
   std::vector<double> seconds;
   for (const MeasuredRun& run : subject.runs)
-    if (const double known = seconds_of(run); known > 0) seconds.push_back(known);
+    if (const double known = run.run->ended_at - run.run->started_at; known > 0) seconds.push_back(known);
   return median_of(std::move(seconds));
 }
 

@@ -44,6 +44,13 @@ TEST_F(Rungs, FactorsAreOverTheFirstUnlessAnotherIsChosen) {
   EXPECT_EQ(rungs[2].loss.verdict, LossVerdict::worse);
 }
 
+TEST_F(Rungs, OnlyARunWithAClockSaysHowLongARepeatTakes) {
+  runs_[0].started_at = 100, runs_[0].ended_at = 160;
+  const std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
+  EXPECT_EQ(rungs[0].run_seconds, 60);
+  EXPECT_TRUE(is_missing(rungs[1].run_seconds)) << "an imported log";
+}
+
 TEST_F(Rungs, AFactorOfAThousandBetweenFilesIsOneOfUnits) {
   for (double& dt : series_[2].dt_ms) dt /= 40;  // 0.025 of a millisecond: seconds, labelled ms
   summaries_[2] = summarise(series_[2], -1, 1000);
