@@ -77,7 +77,7 @@ void draw_menu(const Chart& chart, ChartState& state) {
       if (ImGui::MenuItem(words, ending == std::string(".png") ? "Ctrl+E" : nullptr)) save(chart, ending);
     }
     if (ImGui::MenuItem("Copy points as CSV"))
-      chart.commands->push_back(CopyPoints{points_of(chart), "Points of " + chart.title});
+      chart.commands->push_back(CopyPoints{points_of(chart), "the points of " + chart.title});
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar();

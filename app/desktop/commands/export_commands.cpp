@@ -45,7 +45,7 @@ void save_ladder(RunStore& store, const Ladder& ladder, const std::filesystem::p
 
 void commands::execute(DesktopState& desktop, const CopyText& copy) {
   ImGui::SetClipboardText(copy.text.c_str());
-  desktop.messages.notice(copy.what + " copied");
+  desktop.messages.notice("Copied " + copy.what);
 }
 
 void commands::execute(DesktopState& desktop, const CopyPoints& copy) {

@@ -16,7 +16,7 @@ namespace stepladder {
 
 struct CopyText {
   std::string text;
-  std::string what;  // "The table"
+  std::string what;  // "the table"
 };
 struct CopyPoints {  // of a chart, as CSV
   PointsTable points;

@@ -44,10 +44,10 @@ void draw_export_popup(HistoryTable& table, const Workspace& workspace, Commands
   popup_at_item();
   if (ImGui::BeginPopup("##export")) {
     if (ImGui::MenuItem("Copy table as Markdown"))
-      commands.push_back(CopyText{markdown_table(shown_table(table, workspace)), "The table"});
+      commands.push_back(CopyText{markdown_table(shown_table(table, workspace)), "the table"});
     mark("history.export.copy");
     if (ImGui::MenuItem("Copy table as CSV"))
-      commands.push_back(CopyText{csv_table(shown_table(table, workspace)), "The table"});
+      commands.push_back(CopyText{csv_table(shown_table(table, workspace)), "the table"});
     mark("history.export.copy_csv");
     if (ImGui::MenuItem("Save table as CSV"))
       commands.push_back(SaveText{"runs", ".csv", csv_table(shown_table(table, workspace))});

@@ -61,7 +61,7 @@ void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& 
       for (const ImportGrouping& grouping : import.groupings) all += grouping_text(grouping) + "\n";
       for (const ImportNote& note : import.notes)
         all += note.file + (note.line > 0 ? ":" + std::to_string(note.line) : "") + ": " + note.text + "\n";
-      commands.push_back(CopyText{all, "The list of notes"});
+      commands.push_back(CopyText{all, "the list of notes"});
     }
     mark("import.copy");
     ImGui::PopStyleVar();
@@ -115,7 +115,7 @@ void draw_notes(ImportNotes& notes, const ImportPreview& import, Commands& comma
     if (notes.tops[i] > from + ImGui::GetWindowHeight()) break;
     ImGui::SetCursorPosY(top + notes.tops[i]);
     text_wrapped(notes.lines[i]);
-    if (ImGui::IsItemClicked()) commands.push_back(CopyText{notes.lines[i], "The note"});
+    if (ImGui::IsItemClicked()) commands.push_back(CopyText{notes.lines[i], "the note"});
     mark("import.note." + std::to_string(i));
     if (!ImGui::IsItemHovered()) continue;
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);

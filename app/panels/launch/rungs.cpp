@@ -396,7 +396,7 @@ void draw_head(RungEditor& editor, LaunchForm& form, const CheckedForm& checked,
   if (quiet_button("Copy command line"))
     commands.push_back(
         CopyText{checked.is_sweep ? command_line_of(checked.request, checked.swept) : command_line_of(checked.request),
-                 "The command line"});
+                 "the command line"});
   ImGui::EndDisabled();
   mark("launch.copy_command");
   ImGui::PopFont();

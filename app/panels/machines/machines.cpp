@@ -263,7 +263,7 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
       const std::string& name = status.machine.alias.text();
       text_sentence("Stepladder isn't installed there yet, and ladders need it. The set-up copies it there.");
       if (quiet_button("Copy the set-up command", "machines.setup." + name))
-        commands.push_back(CopyText{"stepladder machines setup " + name + "\n", "The command"});
+        commands.push_back(CopyText{"stepladder machines setup " + name + "\n", "the command"});
     }
   } else if (status.is_asking || status.link == MachineStatus::Link::connecting) {
     text_quiet("Connecting...");
@@ -347,10 +347,16 @@ void draw_no_machine() {
   text_strong("No other machines yet");
   spacing(2);
   text_sentence("A machine is a host, or a Slurm cluster's login node, that you reach with ssh.");
-  text_sentence("1.  Press Add machine, and enter its name in your ~/.ssh/config.");
-  text_sentence("2.  Press Test. It checks what runs need there, and says how to get what is missing.");
-  text_sentence(
-      "3.  Choose it in Launch. The runs there are runs of this project, and its GPUs and queue appear here.");
+  const float left = ImGui::GetCursorPosX();
+  int number = 0;
+  for (const char* step :
+       {"Press Add machine, and enter its name in your ~/.ssh/config.",
+        "Press Test. It checks what runs need there, and says how to get what is missing.",
+        "Choose it in Launch. The runs there are runs of this project, and its GPUs and queue appear here."}) {
+    text_sentence(std::to_string(++number) + ".");
+    ImGui::SameLine(left + px(18));
+    text_sentence(step);
+  }
   mark("machines.none");
   end_card();
 }

@@ -122,7 +122,7 @@ void draw_exports(const ProfileView& view, const ShownPasses& after, Commands& c
   const std::string name = compared ? before->name + " and " + after.kept.name : after.kept.name;
   flow_to("Copy table", 16);
   if (quiet_button("Copy table"))
-    commands.push_back(CopyText{passes_markdown(after.kept, before, compared), "The table"});
+    commands.push_back(CopyText{passes_markdown(after.kept, before, compared), "the table"});
   wrapped_tooltip("As Markdown, with its sentences", 360);
   mark("profile.passes.copy");
   flow_to("CSV");

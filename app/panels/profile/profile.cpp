@@ -293,7 +293,7 @@ void draw_empty(const ProfilePanelState& state, const Workspace& workspace, Comm
   text_quiet("In your training script:");
   text_in(snippet, fonts().mono, 13);
   gap(6);
-  if (quiet_button("Copy", "profile.copy")) commands.push_back(CopyText{snippet, "The snippet"});
+  if (quiet_button("Copy", "profile.copy")) commands.push_back(CopyText{snippet, "the snippet"});
   end_card();
   gap(8);
   if (quiet_button(example_traces_title, "profile.example")) commands.push_back(OpenExampleTraces{});

@@ -19,12 +19,13 @@ namespace {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// Nested values are named "a.b".
+// Nested values are named "a.b". An empty text is said as `describe` of engine/recipe.h says it.
 void flatten(const nlohmann::json& json, const std::string& name, Facts& facts) {
   if (json.is_object()) {
     for (const auto& [key, value] : json.items()) flatten(value, name.empty() ? key : name + "." + key, facts);
   } else if (!name.empty()) {
-    facts.emplace_back(name, json.is_string() ? json.get<std::string>() : json.dump());
+    const std::string value = json.is_string() ? json.get<std::string>() : json.dump();
+    facts.emplace_back(name, !value.empty() ? value : name == "data" ? "synthetic" : "none");
   }
 }
 

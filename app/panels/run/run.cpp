@@ -100,6 +100,7 @@ void draw_steps(StepSource& steps, const RunEntry& shown, Commands& commands) {
 }
 
 void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(6), ImGui::GetStyle().FramePadding.y));  // one line at 1280
   for (const Tab tab : enumerators<Tab>()) {
     if (tab != Tab::recipe) flow_to(tab_names[tab], 4);
     const bool on = state.tab == tab;
@@ -109,6 +110,7 @@ void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, 
     ImGui::PopStyleColor(2);
     mark(std::string("run.tab.") + tab_names[tab]);
   }
+  ImGui::PopStyleVar();
   spacing(2);
   const RunDetail* detail = workspace.detail(shown.run.id);
   static const RunDetail none;

@@ -82,7 +82,7 @@ void draw_empty(const Workspace& workspace, Commands& commands) {
   if (quiet_button("Copy these lines", "tries.copy")) {
     std::string text;
     for (const char* line : begin_lines) text += std::string(line) + "\n";
-    commands.push_back(CopyText{text, "Four lines for a shell"});
+    commands.push_back(CopyText{text, "four lines for a shell"});
   }
   same_line(8);
   const ExampleFile& night = example_files.back();
@@ -343,7 +343,7 @@ void draw_chosen(State& state, const Workspace& workspace, const TriesView& view
   if (it.number > 0 && is_here && right - ImGui::GetCursorPosX() > button_width(copy)) {
     ImGui::SetCursorPosX(right - button_width(copy));
     if (quiet_button(copy, "tries.revert"))
-      commands.push_back(CopyText{"stepladder try revert " + std::to_string(it.number) + "\n", "The command"});
+      commands.push_back(CopyText{"stepladder try revert " + std::to_string(it.number) + "\n", "the command"});
     ImGui::SetItemTooltip("The command sets the checkout to this state");
   } else {
     ImGui::NewLine();
