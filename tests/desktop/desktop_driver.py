@@ -15,6 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from program import BUILD, PATIENCE_S  # noqa: E402
 
 PICTURES = BUILD / "screenshots"
+IMPORTED = "source = 'import' and name not like 'a100-three-rungs%'"  # runs that aren't the example's
 
 
 def missing_tools():

@@ -4,7 +4,7 @@ import sys
 import time
 import unittest
 
-from desktop_driver import Desktop, missing_tools
+from desktop_driver import IMPORTED, Desktop, missing_tools
 from drag_source import DragSource, library
 
 
@@ -29,7 +29,7 @@ class Drop(unittest.TestCase):
 
     def imported(self):
         return self.desktop.rows("select name, (select count(*) from steps where run_id = runs.id) from runs "
-                                 "where source = 'import' and hidden = 0 order by name")
+                                 f"where {IMPORTED} and hidden = 0 order by name")
 
     def test_what_is_dropped_is_understood_and_then_kept(self):
         desktop = self.desktop

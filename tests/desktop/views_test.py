@@ -6,7 +6,7 @@ import sys
 import time
 import unittest
 
-from desktop_driver import BUILD, Desktop, missing_tools
+from desktop_driver import BUILD, IMPORTED, Desktop, missing_tools
 
 
 class Views(unittest.TestCase):
@@ -187,11 +187,11 @@ class Views(unittest.TestCase):
         desktop.fill("import.path", str(log))
         desktop.keys("Return")
         desktop.wait(lambda: "import.keep" in desktop.ui_test_anchors(), "what was understood")
-        self.assertEqual(desktop.rows("select count(*) from runs where source = 'import'"), [(0,)], "nothing is kept before it was asked for")
+        self.assertEqual(desktop.rows(f"select count(*) from runs where {IMPORTED}"), [(0,)], "nothing is kept before it was asked for")
         desktop.picture("import-understood")
         desktop.click("import.keep")
-        desktop.wait(lambda: desktop.rows("select name from runs where source = 'import' and hidden = 0") == [("by-path",)], "the run")
-        self.assertEqual(desktop.rows("select count(*) from steps join runs on id = run_id where source = 'import'"), [(60,)])
+        desktop.wait(lambda: desktop.rows(f"select name from runs where {IMPORTED} and hidden = 0") == [("by-path",)], "the run")
+        self.assertEqual(desktop.rows(f"select count(*) from steps join runs on id = run_id where {IMPORTED}"), [(60,)])
         desktop.picture("import-kept")
 
         if not shutil.which("xclip"):
@@ -203,7 +203,7 @@ class Views(unittest.TestCase):
         desktop.keys("ctrl+v")
         desktop.wait(lambda: "import.keep" in desktop.ui_test_anchors(), "what was pasted")
         desktop.click("import.keep")
-        desktop.wait(lambda: desktop.rows("select count(*) from runs where source = 'import' and hidden = 0") == [(2,)], "the second run")
+        desktop.wait(lambda: desktop.rows(f"select count(*) from runs where {IMPORTED} and hidden = 0") == [(2,)], "the second run")
         self.assertEqual(desktop.stop(), 0)
 
 
