@@ -216,6 +216,45 @@ TEST_F(SixRuns, ALowWindowKeepsBothRowsOfChartsReadableAndTheirTable) {
   EXPECT_GT(chart.y1 - chart.y0, 65);
   EXPECT_LT(chart.y1 + 40, row.y0) << "with its axis";
   EXPECT_LT(row.y1, 720);
+  ImGui::GetIO().AddMousePosEvent(600, 40);
+  ImGui::GetIO().AddMouseWheelEvent(0, -100);
+  for (int i = 0; i < 30; ++i) imgui_.frame(*app_);
+  const std::string fifth = "compare.row." + std::to_string(runs_[4]);
+  ASSERT_TRUE(shows(fifth));
+  EXPECT_LT(ui_test_anchors::find(fifth)->y1, 720) << "the table keeps five rows, and the view scrolls";
+}
+
+TEST_F(SixRuns, TheReadOutOfManyLinesCountsThoseThatItLeavesOut) {
+  for (int i = 0; i < 14; ++i)
+    runs_.push_back(store_.insert_finished({.name = "more " + std::to_string(i)},
+                                           std::vector<StepRecord>{{.step = 1, .loss = 4}, {.step = 60, .loss = 3}}));
+  selected_ = {runs_.begin(), runs_.end()};
+  open();
+  ASSERT_TRUE(imgui_.click(*app_, "chart.loss"));
+  bool is_counted = false;
+  for (int left = 1; left < 20; ++left) is_counted |= shows("chart.loss.read_out.more." + std::to_string(left));
+  EXPECT_TRUE(is_counted);
+}
+
+TEST_F(SixRuns, TheValuesBesideACursorAreNotUnderTheLegend) {
+  open();
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 1500);  // high enough for a legend in the chart
+  ASSERT_TRUE(shows("chart.loss.legend.0"));
+  const auto legend = *ui_test_anchors::find("chart.loss.legend.0");
+  const auto chart = *ui_test_anchors::find("chart.loss"), gap = *ui_test_anchors::find("chart.loss.gap");
+  int seen = 0;
+  for (const float place : {0.3f, 0.5f, 0.6f, 0.7f, 0.8f, 0.95f}) {
+    ImGui::GetIO().AddMousePosEvent(gap.x0 + place * (gap.x1 - gap.x0), (gap.y0 + gap.y1) / 2);
+    for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
+    for (int named = 4; named <= 6; ++named) {
+      const auto box = ui_test_anchors::find("chart.loss.values." + std::to_string(named));
+      if (!box) continue;
+      ++seen;
+      EXPECT_TRUE(box->x1 <= legend.x0 || box->x0 >= legend.x1 || box->y0 >= legend.y1) << place;
+      EXPECT_GE(box->x0, chart.x0);
+    }
+  }
+  EXPECT_GT(seen, 4);
 }
 
 TEST_F(SixRuns, ANarrowTableSaysWhichColumnsItHides) {

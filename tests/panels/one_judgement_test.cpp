@@ -429,7 +429,21 @@ TEST(OneJudgementCases, TheBaselineOfAComparisonIsNotADisturbedRepeat) {
   EXPECT_EQ(compared_with(*runs.back(), workspace), quiet) << "Run, not with the previous rung";
   EXPECT_EQ(compared_with(*workspace.find(quiet), workspace), 0);
   EXPECT_EQ(baseline_among(runs, disturbed, workspace), disturbed) << "as the user chose";
-  EXPECT_EQ(baseline_among({runs.back()}, 0, workspace), 0);
+  EXPECT_EQ(baseline_among({runs.back()}, 0, workspace), runs.back()->run.id);
+}
+
+TEST(OneJudgementCases, TheBaselineOfRunsWithoutALadderHasALossAndStepTimes) {
+  RunStore store = RunStore::in_memory();
+  store.insert_finished({.name = "no loss"}, std::vector<StepRecord>{{.step = 1, .dt_ms = 9}, {.step = 2, .dt_ms = 9}});
+  store.insert_finished({.name = "no times"}, std::vector<StepRecord>{{.step = 1, .loss = 4}, {.step = 2, .loss = 3}});
+  const auto both = std::vector<StepRecord>{{.step = 1, .loss = 4, .dt_ms = 9}, {.step = 2, .loss = 3, .dt_ms = 9}};
+  const RunId first = store.insert_finished({.name = "both"}, both);
+  store.insert_finished({.name = "both, newer"}, both);
+  Workspace workspace;
+  workspace.load(store);
+  std::vector<const RunEntry*> runs;
+  for (const RunEntry& entry : workspace.runs()) runs.push_back(&entry);
+  EXPECT_EQ(baseline_among(runs, 0, workspace), first);
 }
 
 }  // namespace

@@ -340,9 +340,14 @@ float off_mouse(double y) {
   return std::fabs(ImPlot::PlotToPixels(0, y).y - ImGui::GetMousePos().y);
 }
 
+struct ReadOutRows {
+  std::vector<ReadOutRow> rows;
+  std::size_t left_out = 0;  // curves
+};
+
 // The values at x, the curve on top first; of more than the plot has room for those nearest to the mouse, since a
 // higher box would hide the curves of the charts around it.
-std::vector<ReadOutRow> read_out_rows(const Chart& chart, const ChartView& view, double at, float row_height) {
+ReadOutRows read_out_rows(const Chart& chart, const ChartView& view, double at, float row_height) {
   constexpr std::size_t most = 14;
   std::vector<ReadOutRow> rows;
   for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend(); ++curve) {
@@ -364,11 +369,12 @@ std::vector<ReadOutRow> read_out_rows(const Chart& chart, const ChartView& view,
     if (i < curve->smoothed.size()) text += "  (smoothed " + y_text(chart, curve->smoothed[i]) + ")";
     rows.push_back({curve->colour, std::move(text), off_mouse(curve->y[i])});
   }
-  const auto fitting = static_cast<std::size_t>(std::max(3.0f, (ImPlot::GetPlotSize().y - px(20)) / row_height - 1));
-  if (rows.size() <= std::min(most, fitting)) return rows;
+  const auto fitting = static_cast<std::size_t>(std::max(3.0f, (ImPlot::GetPlotSize().y - px(30)) / row_height - 1));
+  if (rows.size() <= std::min(most, fitting)) return {std::move(rows)};
+  const std::size_t kept = std::min(most, fitting) - 1, left_out = rows.size() - kept;
   std::ranges::stable_sort(rows, {}, &ReadOutRow::off);
-  rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(std::min(most, fitting)), rows.end());
-  return rows;
+  rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(kept), rows.end());
+  return {std::move(rows), left_out};
 }
 
 constexpr float flag_height = 20;  // of the cursors A and B, at the plot's upper edge
@@ -424,10 +430,11 @@ void place_read_out(ImVec2 box, const Chart& chart, const ChartView& view) {
 void read_out(const Chart& chart, const ChartView& view, double x_marked) {
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(ImGui::GetStyle().ItemSpacing.x, px(3)));
   const float line = ImGui::GetTextLineHeight() + px(3);
-  const std::vector<ReadOutRow> rows = read_out_rows(chart, view, ImPlot::GetPlotMousePos().x, line);
+  const auto [rows, left_out] = read_out_rows(chart, view, ImPlot::GetPlotMousePos().x, line);
   float width = 0;
   for (const ReadOutRow& row : rows) width = std::max(width, ImGui::CalcTextSize(row.text.c_str()).x);
-  place_read_out(ImVec2(width + px(52), line * static_cast<float>(rows.size() + 1) + px(20)), chart, view);
+  const std::size_t lines = rows.size() + (left_out > 0 ? 2 : 1);
+  place_read_out(ImVec2(width + px(52), line * static_cast<float>(lines) + px(20)), chart, view);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(12), px(10)));
   if (ImGui::BeginTooltip()) {
     text_quiet(chart.x_label.substr(0, chart.x_label.find(", log scale")) + " " + x_text(chart, x_marked));
@@ -435,6 +442,10 @@ void read_out(const Chart& chart, const ChartView& view, double x_marked) {
       colour_square(row.colour);
       ImGui::SameLine();
       ImGui::TextUnformatted(row.text.c_str());
+    }
+    if (left_out > 0) {
+      text_quiet(std::to_string(left_out) + " more");
+      mark(std::string("chart.") + chart.id + ".read_out.more." + std::to_string(left_out));
     }
     const ImVec2 corner = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
     const std::string name = std::string("chart.") + chart.id + ".read_out";
@@ -452,46 +463,84 @@ void read_out(const Chart& chart, const ChartView& view, double x_marked) {
   ImGui::PopStyleVar(2);
 }
 
+namespace {
+
+// Equal values of several curves share a row.
+struct ValueRow {
+  std::vector<ImU32> colours;
+  std::string text;
+};
+
+// Beside the cursor, on the side where the legend isn't; if it is on both, below it.
+ImVec2 place_of_values(ImVec2 size, float cursor) {
+  const ImVec2 plot = ImPlot::GetPlotPos(), room = ImPlot::GetPlotSize();
+  const ImPlotPlot& drawn = *ImPlot::GetCurrentContext()->CurrentPlot;
+  const ImRect legend = (drawn.Flags & ImPlotFlags_NoLegend) != 0 ? ImRect() : drawn.Items.Legend.Rect;
+  const float right = cursor + px(8), left = cursor - px(8) - size.x, top = plot.y + px(4);
+  const bool fits_right = right + size.x < plot.x + room.x;
+  const bool fits_left = left > plot.x;
+  const auto is_free = [&](float x) { return !legend.Overlaps(ImRect(x, top, x + size.x, top + size.y)); };
+  if (fits_right && is_free(right)) return ImVec2(right, top);
+  if (fits_left && is_free(left)) return ImVec2(left, top);
+  const float below = std::min(legend.Max.y + px(4), plot.y + room.y - size.y);
+  return ImVec2(fits_right ? right : left, std::max(top, below));
+}
+
+}  // namespace
+
 void draw_values(const Chart& chart, const ChartView& view, double x) {
-  const ImVec2 plot = ImPlot::GetPlotPos();
-  const ImVec2 room = ImPlot::GetPlotSize();
-  const float row = px(15);
-  const auto most = static_cast<std::size_t>(std::max(0.0f, (room.y - px(12)) / row));
-  struct Value {
-    const Curve* curve;
-    double y;
-    std::string text;
-  };
-  std::vector<Value> values;
-  float width = 0;
+  const float row = px(15), square = px(9);
+  const auto most = static_cast<std::size_t>(std::clamp((ImPlot::GetPlotSize().y - px(12)) / row, 0.0f, 12.0f));
+  std::vector<ValueRow> rows;
+  std::size_t left_out = 0;
+  ImPlot::PushPlotClipRect();
+  ImDrawList* draw = ImPlot::GetPlotDrawList();
   for (const Curve& curve : chart.curves) {
-    if (!is_line(chart, view, curve) || values.size() == std::min<std::size_t>(most, 12)) continue;
-    if (x < curve.x.front() || x > curve.x.back()) continue;
+    if (!is_line(chart, view, curve) || x < curve.x.front() || x > curve.x.back()) continue;
     const std::size_t i = nearest_index(curve.x, x);
     const double y = curve.smoothed.empty() ? curve.y[i] : curve.smoothed[i];
     if (is_missing(y)) continue;
-    values.push_back({&curve, y, y_text(chart, y)});
-    width = std::max(width, ImGui::CalcTextSize(values.back().text.c_str()).x);
+    if (std::isfinite(y)) draw->AddCircleFilled(ImPlot::PlotToPixels(x, y), px(3), u32(curve.colour));
+    auto same = std::ranges::find(rows, y_text(chart, y), &ValueRow::text);
+    if (same == rows.end() && rows.size() <= most) same = rows.insert(rows.end(), {.text = y_text(chart, y)});
+    if (same == rows.end()) {
+      ++left_out;
+    } else {
+      same->colours.push_back(u32(curve.colour));
+    }
   }
-  if (values.empty()) return;
-  ImPlot::PushPlotClipRect();
-  ImDrawList* draw = ImPlot::GetPlotDrawList();
-  const ImVec2 size(width + px(26), row * static_cast<float>(values.size()) + px(8));
-  const float at = ImPlot::PlotToPixels(x, 0).x;
-  const bool fits_right = at + px(8) + size.x < plot.x + room.x;
-  const ImVec2 corner(fits_right ? at + px(8) : at - px(8) - size.x, plot.y + px(4));
-  draw->AddRectFilled(corner, ImVec2(corner.x + size.x, corner.y + size.y), u32(palette().card, 0.88f), px(4));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const Value& value = values[i];
-    const ImU32 colour = u32(value.curve->colour);
-    if (std::isfinite(value.y)) draw->AddCircleFilled(ImPlot::PlotToPixels(x, value.y), px(3), colour);
-    const float top = corner.y + px(4) + row * static_cast<float>(i);
-    draw->AddRectFilled(ImVec2(corner.x + px(6), top + px(4)), ImVec2(corner.x + px(13), top + px(11)), colour, px(2));
-    draw->AddText(ImVec2(corner.x + px(19), top), u32(palette().text), value.text.c_str());
+  while (!rows.empty() && rows.size() + (left_out > 0 ? 1 : 0) > most) {
+    left_out += rows.back().colours.size();
+    rows.pop_back();
+  }
+  std::size_t named = 0, most_colours = 0;
+  for (ValueRow& each : rows) {
+    named += each.colours.size();
+    each.colours.resize(std::min<std::size_t>(each.colours.size(), 8));
+    most_colours = std::max(most_colours, each.colours.size());
+  }
+  if (left_out > 0 && !rows.empty()) rows.push_back({.text = std::to_string(left_out) + " more"});
+  float width = 0;
+  for (const ValueRow& each : rows) width = std::max(width, ImGui::CalcTextSize(each.text.c_str()).x);
+  const float indent = px(10) + square * static_cast<float>(most_colours);
+  const ImVec2 size(indent + width + px(7), row * static_cast<float>(rows.size()) + px(8));
+  const ImVec2 corner = place_of_values(size, ImPlot::PlotToPixels(x, 0).x);
+  if (!rows.empty())
+    draw->AddRectFilled(corner, ImVec2(corner.x + size.x, corner.y + size.y), u32(palette().card, 0.88f), px(4));
+  float top = corner.y + px(4);
+  for (const ValueRow& each : rows) {
+    float at = corner.x + px(6);
+    for (const ImU32 colour : each.colours) {
+      draw->AddRectFilled(ImVec2(at, top + px(4)), ImVec2(at + px(7), top + px(11)), colour, px(2));
+      at += square;
+    }
+    draw->AddText(ImVec2(corner.x + indent, top), u32(palette().text), each.text.c_str());
+    top += row;
   }
   ImPlot::PopPlotClipRect();
-  ui_test_anchors::note(std::string("chart.") + chart.id + ".values." + std::to_string(values.size()), corner.x,
-                        corner.y, corner.x + size.x, corner.y + size.y);
+  if (rows.empty()) return;
+  ui_test_anchors::note(std::string("chart.") + chart.id + ".values." + std::to_string(named), corner.x, corner.y,
+                        corner.x + size.x, corner.y + size.y);
 }
 
 void use_legend(const Chart& chart, const LegendRoom& room) {

@@ -131,7 +131,13 @@ RunId baseline_among(const std::vector<const RunEntry*>& runs, RunId chosen, con
   };
   if (runs.empty() || has(chosen)) return chosen;
   const RunEntry* base = baseline_of(*runs.front(), {&workspace, 0});
-  return base && has(base->run.id) ? base->run.id : 0;
+  if (base && has(base->run.id)) return base->run.id;
+  // The first of those with most of what is compared.
+  const auto answers = [](const RunEntry* entry) {
+    return 2 * !is_missing(entry->summary.loss_last) + !is_missing(entry->summary.dt_ms_median) +
+           (entry->run.status == RunStatus::finished);
+  };
+  return (*std::ranges::max_element(runs, {}, answers))->run.id;
 }
 
 SpeedDoubt speed_doubt(const RunEntry& entry, const HardwareTable& hardware) {

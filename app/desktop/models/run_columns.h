@@ -42,7 +42,8 @@ struct ColumnContext {
 // The run that factors are relative to; null if there is none.
 const RunEntry* baseline_of(const RunEntry& entry, const ColumnContext& context);
 
-// Of runs that are compared: the chosen one if it is among them, else the first one's ladder's; 0 if that isn't.
+// Of runs that are compared: the chosen one if it is among them, else the first one's ladder's, else the first with a
+// loss and step times. `chosen` if there are no runs.
 RunId baseline_among(const std::vector<const RunEntry*>& runs, RunId chosen, const Workspace& workspace);
 
 // Whether a run's speed can be relied on, and in a few words why not: its figures are then grey in every view. It takes

@@ -155,11 +155,11 @@ void draw_cards(State& state, Commands& commands) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float head = px(view.shown.unjudged > 0 ? 76 : 56), row = px(33);  // of the table, with its card's padding
   const float wanted = head + row * static_cast<float>(view.lines().size());
-  // In a low window the table gives way to readable charts, then both are lower, then the view scrolls.
+  // Five rows and readable charts, then the view scrolls.
   constexpr float readable_row = 190;
-  const float between = ImGui::GetStyle().ItemSpacing.y, least = head + 2 * row;
-  const float grid = std::max(grid_height(view, least_row_height),
-                              std::min(grid_height(view, readable_row), room.y - least - between));
+  const float between = ImGui::GetStyle().ItemSpacing.y;
+  const float least = head + row * static_cast<float>(std::min<std::size_t>(view.lines().size(), 5));
+  const float grid = grid_height(view, readable_row);
   const float most = std::max(least, std::min(room.y * 0.45f, room.y - grid - between));
   const float table = head + row * std::floor((std::clamp(wanted, least, most) - head) / row);  // whole rows
   draw_chart_grid(view, ImVec2(room.x, std::max(grid, room.y - table - between)), commands);

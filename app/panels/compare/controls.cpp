@@ -235,7 +235,7 @@ void draw_compare_controls(CompareFields& fields, CompareView& view, const Works
   ImGui::SetItemTooltip("Ratio to the baseline instead of the difference from it");
   // The two wrap together: one alone on a line looks lost.
   const float group = is_narrow ? 122 : 150;
-  next(72 + group + (is_missing(view.target.value) ? 106 : 196));
+  next(58 + group + (is_missing(view.target.value) ? 92 : 182));
   draw_group_choice(view, runs, px(group));
   same_line(12);
   draw_target_field(fields, view, workspace);
