@@ -383,6 +383,37 @@ void wrapped_tooltip(const std::string& text, float width) {
   ImGui::EndTooltip();
 }
 
+namespace {
+
+void draw_sort_arrow(float x, float middle, bool is_up) {
+  const float up = is_up ? px(2.5f) : -px(2.5f);
+  ImGui::GetWindowDrawList()->AddTriangleFilled(ImVec2(x, middle + up), ImVec2(x + px(8), middle + up),
+                                                ImVec2(x + px(4), middle - up), u32(palette().accent));
+}
+
+}  // namespace
+
+void column_head(const std::string& name, bool is_number) {
+  const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
+  const bool is_sorted = specs && specs->SpecsCount > 0 && specs->Specs[0].ColumnIndex == ImGui::TableGetColumnIndex();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float room = ImGui::GetContentRegionAvail().x - (is_sorted ? px(14) : 0);
+  const std::string fits = cut_to(name, room, Cut::middle);
+  const float width = ImGui::CalcTextSize(fits.c_str()).x;
+  const ImU32 colour = ImGui::GetColorU32(ImGuiCol_Text);
+  ImGui::PushStyleColor(ImGuiCol_Text, ImVec4(0, 0, 0, 0));  // ImGui's arrow is above the middle of the line
+  ImGui::PushID(ImGui::TableGetColumnIndex());
+  ImGui::TableHeader("##head");
+  ImGui::PopID();
+  ImGui::PopStyleColor();
+  if (fits != name) ImGui::SetItemTooltip("%s", name.c_str());
+  const float left = is_number ? at.x + std::max(0.0f, room - width) : at.x;
+  ImGui::GetWindowDrawList()->AddText(ImVec2(left, at.y), colour, fits.c_str());
+  if (is_sorted)
+    draw_sort_arrow(left + width + px(5), at.y + ImGui::GetTextLineHeight() / 2,
+                    specs->Specs[0].SortDirection == ImGuiSortDirection_Ascending);
+}
+
 std::string table_id(const char* name, int columns) {
   return name + std::to_string(columns);
 }

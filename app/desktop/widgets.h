@@ -106,6 +106,10 @@ void wrapped_tooltip(const std::string& text, float width);
 // column's width by its place, so a column would have the width of another one that was there before.
 std::string table_id(const char* name, int columns);
 
+// The head of a sortable or other column: like ImGui's own, but over numbers at their right edge, and with the arrow of
+// the order in the middle of its line. The name's full text is a tooltip where it is cut.
+void column_head(const std::string& name, bool is_number);
+
 // Calls draw(i) for those of `count` rows that are in sight. All are `height` high, without it as high as the first.
 void draw_rows(std::size_t count, float height, const std::function<void(std::size_t)>& draw);
 void draw_rows(std::size_t count, const std::function<void(std::size_t)>& draw);

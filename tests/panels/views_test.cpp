@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "app/desktop/models/import_preview.h"
+#include "app/panels/mfu/parts.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
 
@@ -402,6 +403,11 @@ TEST(Mfu, RunsAreOrderedByWhatIsShownAndThoseNotDrawnAreCounted) {
   ASSERT_TRUE(place_of(fp32) && place_of(bf16));
   EXPECT_LT(place_of(fp32)->y0, place_of(bf16)->y0);
   EXPECT_TRUE(ui_test_anchors::find("mfu.not_drawn.1.2")) << "no throughput; no shape";
+  MfuTable table;
+  derive_rows(table, app.workspace(), MfuConvention::six_n);
+  EXPECT_EQ(mfu_answer(table),
+            "Best: fp32, 57.4 % of the fp32 peak of NVIDIA A100-SXM4-40GB. 1 of 3 runs has no share.");
+  EXPECT_EQ(table.rows[1].name, "bf16, run " + std::to_string(bf16)) << "two runs have this name";
 }
 
 // The same buttons in every view that has them.

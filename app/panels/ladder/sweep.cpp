@@ -278,24 +278,15 @@ void SweepView::draw_row(const LadderModel& model, const SweptRung& rung, const 
   ImGui::PopID();
 }
 
-// Places the heads of figures at the right edge, as the figures are; ImGui's own are at the left.
 void SweepView::draw_heads(const std::vector<Column>& columns) {
   ImGui::PushFont(fonts().regular, small_size);
+  ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
-    if (!ImGui::TableSetColumnIndex(i)) continue;
     const Column& column = columns[static_cast<std::size_t>(i)];
-    if (column.kind != Column::Kind::result) {
-      ImGui::TableHeader(column.title.c_str());
-      continue;
-    }
-    const bool is_sorted = (ImGui::TableGetColumnFlags(i) & ImGuiTableColumnFlags_IsSorted) != 0;
-    const ImVec2 corner = ImGui::GetCursorScreenPos();
-    const float right = corner.x + ImGui::GetContentRegionAvail().x - (is_sorted ? px(16) : 0);
-    ImGui::TableHeader(("##" + column.title).c_str());
-    ImGui::GetWindowDrawList()->AddText(ImVec2(right - ImGui::CalcTextSize(column.title.c_str()).x, corner.y),
-                                        u32(palette().text), column.title.c_str());
+    if (ImGui::TableSetColumnIndex(i)) column_head(column.title, column.kind == Column::Kind::result);
   }
+  ImGui::PopStyleColor();
   ImGui::PopFont();
 }
 

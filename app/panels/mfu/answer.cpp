@@ -239,9 +239,7 @@ void draw_sentence(const MfuForm& form, double mfu, double peak, const MfuContex
 
 std::string percent(double share) {
   if (is_missing(share)) return "-";
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), std::fabs(share) < 9.995 ? "%.1f %%" : "%.0f %%", 100 * share);
-  return text.data();
+  return (std::fabs(share) < 9.995 ? decimals(100 * share, 1) : grouped(std::llround(100 * share))) + " %";
 }
 
 Tone tone_of_share(double share) {

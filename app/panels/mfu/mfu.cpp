@@ -61,8 +61,16 @@ void draw_head(State& state) {
   mark("mfu.convention");
   ImGui::SetCursorPosY(top);
   text_title("MFU");
-  text_cut("Share of the hardware's peak FLOP/s that the model used; conventions differ by up to 15 % for the same run",
-           right - width - ImGui::GetCursorPosX() - px(16), palette().quiet, fonts().regular, small_size);
+  const std::string answer = mfu_answer(state.table);
+  const char* what =
+      "Share of the hardware's peak FLOP/s that the model used; conventions differ by up to 15 % for the same run";
+  const float room = right - width - ImGui::GetCursorPosX() - px(16);
+  if (answer.empty()) return text_cut(what, room, palette().quiet, fonts().regular, small_size);
+  text_cut(answer, room, palette().text, fonts().semibold, text_size);
+  mark("mfu.answer_of_all");
+  wrapped_tooltip(
+      answer + "\nA run without throughput, parameters, or a device whose peak is known has no share.\n\n" + what + ".",
+      440);
 }
 
 template <class Draw>

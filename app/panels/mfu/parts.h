@@ -128,6 +128,9 @@ struct MfuTable {
 };
 
 void derive_rows(MfuTable& table, const Workspace& workspace, MfuConvention convention);
+// The view's answer: the best of the user's own runs that can be believed, and how many have no share. Empty if there
+// are none.
+std::string mfu_answer(const MfuTable& table);
 std::string published_range(const MfuTable& table);  // "30.1 % to 62.3 %"; empty if nothing is known
 
 // A click on a row copies its numbers into the form.

@@ -2,6 +2,7 @@
 // since this isn't their roof; a run that can't be right, here or under its own roof, is a cross.
 #include "storage/analysis/roofline.h"
 
+#include <fmt/format.h>
 #include <imgui.h>
 #include <implot.h>
 
@@ -48,7 +49,8 @@ std::vector<double> log_ticks(double low, double high) {
 }
 
 int axis_number(double value, char* text, int size, void*) {
-  return std::snprintf(text, static_cast<std::size_t>(size), "%.4g", value);
+  const std::string number = value >= 1000 ? grouped(std::llround(value)) : fmt::format("{:.4g}", value);
+  return std::snprintf(text, static_cast<std::size_t>(size), "%s", number.c_str());
 }
 
 constexpr std::array precisions = {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16, Precision::fp8};
@@ -91,9 +93,12 @@ Roof roof_of(const MfuForm& form, const HardwareTable& table) {
 void label_at(double x, double y, const std::string& text, const ImVec4& colour, bool above) {
   const ImVec2 at = ImPlot::PlotToPixels(x, y);
   const ImVec2 size = ImGui::CalcTextSize(text.c_str());
+  const ImVec2 low(at.x - size.x, at.y + (above ? -size.y - px(2) : px(2)));
   ImPlot::PushPlotClipRect();
-  ImPlot::GetPlotDrawList()->AddText(ImVec2(at.x - size.x, at.y + (above ? -size.y - px(2) : px(2))), u32(colour),
-                                     text.c_str());
+  ImDrawList* draw = ImPlot::GetPlotDrawList();  // on a ground of its own: points may be there
+  draw->AddRectFilled(ImVec2(low.x - px(3), low.y), ImVec2(low.x + size.x + px(3), low.y + size.y),
+                      u32(palette().card, 0.85f), px(3));
+  draw->AddText(low, u32(colour), text.c_str());
   ImPlot::PopPlotClipRect();
 }
 
@@ -248,8 +253,8 @@ void draw_plot(const Roofline& roofline, const Roof& roof, RunId chosen, MfuConv
     ImPlot::SetupAxisLimits(ImAxis_X1, x.low, x.high, ImPlotCond_Always);
     ImPlot::SetupAxisLimits(ImAxis_Y1, y.low, y.high, ImPlotCond_Always);
     ImPlot::SetupFinish();
-    draw_ceilings(roof, x, y);
     draw_points(roofline, chosen, roof, convention);
+    draw_ceilings(roof, x, y);  // whose labels are above the points
     ImPlot::EndPlot();
   }
   ImGui::PopStyleVar();
@@ -264,19 +269,20 @@ std::string bound_of(const Roofline& roofline, const Roof& roof, RunId chosen) {
          " FLOP/byte, ridge at " + compact(ridge);
 }
 
-// "Not drawn: 1 without throughput, 7 without shape"; empty if all are.
-std::string not_drawn_text(const Roofline& roofline) {
+// "1 without throughput, 7 without shape or batch"; empty if all are drawn.
+std::string why_not_drawn(const Roofline& roofline) {
   std::string text;
   if (roofline.without_speed > 0) text = grouped(roofline.without_speed) + " without throughput";
   if (roofline.without_shape > 0)
     text += (text.empty() ? "" : ", ") + grouped(roofline.without_shape) + " without shape or batch";
-  return text.empty() ? "" : "Not drawn: " + text;
+  return text;
 }
 
 // The answer above has the bound of the calculator's run.
 std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) {
   if (roof.ceilings.empty()) return "No roof: choose hardware or enter a peak above";
-  if (const std::string not_drawn = not_drawn_text(roofline); !not_drawn.empty()) return not_drawn;
+  if (const std::size_t left_out = roofline.without_speed + roofline.without_shape; left_out > 0)
+    return plural(left_out, "run") + " not drawn";
   if (roofline.points.empty()) return "Runs of known shape and batch appear as points";
   return capitalised(bound_of(roofline, roof, chosen));
 }
@@ -347,6 +353,7 @@ void draw_roofline(const Roofline& roofline, const MfuForm& form, MfuConvention 
   mark("mfu.not_drawn." + std::to_string(roofline.without_speed) + "." + std::to_string(roofline.without_shape));
   text_cut(foot_line(roofline, roof, form.run), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular,
            small_size);
+  if (const std::string why = why_not_drawn(roofline); !why.empty()) wrapped_tooltip("Not drawn: " + why, 320);
 }
 
 }  // namespace stepladder

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "app/desktop/run_widgets.h"
@@ -35,11 +36,14 @@ void read_published_once(MfuTable& table, const std::string& imported) {
   }
 }
 
-// A narrow table shows only the beginning of a name, so the stage, which distinguishes runs of one file, is first.
+// A narrow table shows only the beginning of a name, so the stage, which distinguishes runs of one file, is first:
+// "TF32 #2, nano" of "nano: TF32 #2".
 std::string name_of(const Run& run) {
-  if (run.title.empty() || run.title == run.name) return run.name;
-  const bool repeats_it = run.name.ends_with(" " + run.title);
-  return run.title + ", " + run.name.substr(0, run.name.size() - (repeats_it ? run.title.size() + 1 : 0));
+  const std::size_t at = run.title.empty() ? std::string::npos : run.name.rfind(" " + run.title);
+  if (at == std::string::npos)
+    return run.title.empty() || run.title == run.name ? run.name : run.title + ", " + run.name;
+  const std::string before = run.name.substr(0, at - (at > 0 && run.name[at - 1] == ':' ? 1 : 0));
+  return run.name.substr(at + 1) + (before.empty() ? "" : ", " + before);
 }
 
 MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTable& table) {
@@ -153,27 +157,15 @@ void take_shown(MfuTable& table) {
   });
 }
 
-// Like ImGui's own head, with right-aligned names over numbers.
-void draw_head_row(int sorted_by) {
+void draw_head_row() {
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (int column = 0; column < column_count; ++column) {
     if (!ImGui::TableSetColumnIndex(column)) continue;
     const char* name = ImGui::TableGetColumnName(column);
-    ImGui::PushID(column);
-    if (column >= column_seq) {
-      const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
-      const ImVec2 at = ImGui::GetCursorPos();
-      ImGui::TableHeader("##number");
-      ImGui::SetCursorPos(at);
-      const bool has_arrow = column == sorted_by;  // which ImGui puts at the right edge
-      text_right(name, right - (has_arrow ? px(14) : 0), fonts().regular, small_size, &palette().quiet);
-    } else {
-      ImGui::TableHeader(name);
-    }
+    column_head(name, column >= column_seq);
     mark(std::string("mfu.column.") + name);
-    ImGui::PopID();
   }
   ImGui::PopStyleColor();
   ImGui::PopFont();
@@ -194,7 +186,7 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, std::size
   }
   mark("mfu.row." + std::to_string(place));
   if (row.run != 0) mark("mfu.run." + std::to_string(row.run));
-  if (!row.remark.empty()) wrapped_tooltip(row.remark, 440);
+  wrapped_tooltip(row.name + (row.remark.empty() ? "" : "\n" + row.remark), 440);
   ImGui::SameLine(0, 0);
   const RunEntry* own = workspace.find(row.run);
   colour_square(own ? rung_colour(workspace.colour_of(own->run)) : faded(palette().quiet, 0.35f));
@@ -265,9 +257,35 @@ void derive_rows(MfuTable& table, const Workspace& workspace, MfuConvention conv
   read_published_once(table, workspace.published_mfu);
   table.must_sort = true;
   table.rows.clear();
-  for (const RunEntry& entry : runs) table.rows.push_back(row_of(entry, convention, hardware));
+  std::map<std::string, int> named;
+  for (const RunEntry& entry : runs) {
+    table.rows.push_back(row_of(entry, convention, hardware));
+    ++named[table.rows.back().name];
+  }
+  for (MfuRow& row : table.rows)
+    if (named[row.name] > 1) row.name += ", run " + std::to_string(row.run);
   for (std::size_t i = 0; i < table.published.size(); ++i)
     table.rows.push_back(row_of(table.published[i], i, convention, hardware));
+}
+
+std::string mfu_answer(const MfuTable& table) {
+  const MfuRow* best = nullptr;
+  std::int64_t own = 0, unknown = 0, impossible = 0;
+  for (const MfuRow& row : table.rows) {
+    if (row.run == 0 || row.is_example) continue;
+    ++own;
+    const int rank = rank_of(row, row.mfu);
+    (rank == 2 ? unknown : impossible) += rank > 0 ? 1 : 0;
+    if (rank == 0 && (!best || row.mfu > best->mfu)) best = &row;
+  }
+  if (own == 0) return "";
+  std::string text = best ? "Best: " + best->name + ", " + (best->is_assumed ? "about " : "") + percent(best->mfu) +
+                                " of the " + std::string(to_string(best->peak)) + " peak of " + best->hardware + "."
+                          : "No run has a share: it takes throughput, parameters and a device whose peak is known.";
+  if (best && unknown > 0)
+    text += " " + grouped(unknown) + " of " + plural(own, "run") + (unknown == 1 ? " has" : " have") + " no share.";
+  if (impossible > 0) text += " " + grouped(impossible) + (impossible == 1 ? " is" : " are") + " impossible.";
+  return text;
 }
 
 std::string published_range(const MfuTable& table) {
@@ -310,7 +328,7 @@ void draw_mfu_table(MfuTable& table, MfuForm& form, MfuConvention convention, co
   setup("diff., pp", column_difference, is_wide, 64);
   setup("peak", column_peak, true, 48);
   ImGui::TableSetupColumn("MFU", most_first | ImGuiTableColumnFlags_DefaultSort, px(66));
-  draw_head_row(table.sorted_by);
+  draw_head_row();
   if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs && specs->SpecsDirty && specs->SpecsCount > 0) {
     table.sorted_by = specs->Specs[0].ColumnIndex;
     table.ascending = specs->Specs[0].SortDirection == ImGuiSortDirection_Ascending;

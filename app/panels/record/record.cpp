@@ -337,7 +337,13 @@ void draw_records_table(const PublishedRecords& published, State& state) {
   ImGui::TableSetupColumn("date", 0, px(84));
   ImGui::TableSetupColumn("change", ImGuiTableColumnFlags_WidthStretch);
   ImGui::PushFont(fonts().regular, small_size);
-  ImGui::TableHeadersRow();
+  ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (int column = 0; column < 5; ++column) {
+    if (!ImGui::TableSetColumnIndex(column)) continue;
+    column_head(ImGui::TableGetColumnName(column), column == 1 || column == 2);
+  }
+  ImGui::PopStyleColor();
   ImGui::PopFont();
   // The newest first.
   for (int i = static_cast<int>(published.records.size()) - 1; i >= 0; --i)
