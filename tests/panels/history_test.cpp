@@ -54,6 +54,31 @@ TEST_F(HistoryView, SeveralTagsAtOnceAreAllKeptAndUndoneTogether) {
   EXPECT_TRUE(tags(0).empty());
 }
 
+TEST_F(HistoryView, AKeyLeadsToTheFilter) {
+  open(1600);
+  ASSERT_TRUE(shows("history.filter"));
+  imgui_.press(*app_, ImGuiKey_F, true);
+  ImGui::GetIO().AddInputCharactersUTF8("alpha");
+  imgui_.frames(*app_);
+  EXPECT_TRUE(shows("history.head.1 of 3 runs match the filter,"));
+}
+
+TEST_F(HistoryView, ADefaultColumnWhoseTextSaysNothingIsNotShown) {
+  store_ = RunStore::in_memory();
+  runs_.clear();
+  for (const char* stage : {"a", "b"})
+    store_.insert_finished({.name = std::string("log-") + stage, .stage = stage, .created_at = 1, .hardware = "one"},
+                           {});
+  open(2000);
+  EXPECT_TRUE(shows("history.head.status"));
+  EXPECT_FALSE(shows("history.head.stage")) << "it repeats the end of the names";
+  EXPECT_FALSE(shows("history.head.hardware")) << "all have the same";
+  store_.insert_finished({.name = "third", .stage = "tf32", .created_at = 1, .hardware = "other"}, {});
+  open(2000);
+  EXPECT_TRUE(shows("history.head.stage"));
+  EXPECT_TRUE(shows("history.head.hardware"));
+}
+
 // A100, GPT-2 124M: 8,192 tokens in a millisecond are 20 times the card's peak. The last step took longer.
 RunId insert_impossible(RunStore& store, double dt_ms = 1) {
   std::vector<StepRecord> steps;

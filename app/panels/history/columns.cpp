@@ -111,6 +111,7 @@ std::vector<const RunColumn*> HistoryColumns::fit(float width, float name_width,
   std::vector<const RunColumn*> columns = wanted(listed);
   left_out.clear();
   if (!is_default()) return columns;
+  std::erase_if(columns, [&](const RunColumn* column) { return listed.repeating.contains(column->id); });
   std::vector<std::string> given_up{"hardware", "stage", "created"};
   if (!has_tags) given_up.insert(given_up.begin(), "tags");  // a tag that somebody has set is in sight
   const std::size_t for_names = given_up.size();

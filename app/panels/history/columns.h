@@ -18,6 +18,7 @@ struct ListedValues {
   std::vector<std::string>
       differing;                // names of recipe values that differ between them, each in its own way, but for seeds
   std::set<std::string> empty;  // ids of default columns without any value
+  std::set<std::string> repeating;  // whose text all runs share, or repeats the end of their names: not on the screen
 
   bool operator==(const ListedValues&) const = default;
 };

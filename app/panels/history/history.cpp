@@ -58,6 +58,7 @@ void draw_export_popup(HistoryTable& table, const Workspace& workspace, Commands
 }
 
 void draw_filter(HistoryRows& list) {
+  if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_F)) ImGui::SetKeyboardFocusHere();
   ImGui::SetNextItemWidth(std::min(px(420), ImGui::GetContentRegionAvail().x * 0.4f));
   ImGui::InputTextWithHint("##filter", "Filter, e.g. nano status=finished min(val_loss) < 3.3", list.filter.data(),
                            list.filter.size(), ImGuiInputTextFlags_EscapeClearsAll);

@@ -261,6 +261,12 @@ ListedValues shape_of(const std::vector<const RunEntry*>& runs, const ColumnCont
                                                : cell_text(column, *run, context).empty();
     };
     if (std::ranges::all_of(runs, is_empty)) shape.empty.insert(column.id);
+    const auto repeats = [&](const RunEntry* run) {
+      const std::string text = cell_text(column, *run, context);
+      return text == cell_text(column, *runs.front(), context) || run->run.name.ends_with(text);
+    };
+    if (column.kind == ColumnKind::text && runs.size() > 1 && std::ranges::all_of(runs, repeats))
+      shape.repeating.insert(column.id);
   }
   return shape;
 }

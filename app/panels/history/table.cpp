@@ -250,7 +250,6 @@ void draw_head_menu(const RunColumn& column, HistoryColumns& columns, ColumnChan
   ImGui::PopStyleVar();
 }
 
-// Like ImGui's own head, with right-aligned names over numbers, and a menu.
 void draw_head_row(const std::vector<const RunColumn*>& columns, HistoryColumns& all, ColumnChange& change) {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (int column = 0; column < static_cast<int>(columns.size()) + 2; ++column) {
@@ -258,22 +257,10 @@ void draw_head_row(const std::vector<const RunColumn*>& columns, HistoryColumns&
     const char* name = ImGui::TableGetColumnName(column);
     const RunColumn* shown = column >= 2 ? columns[static_cast<std::size_t>(column) - 2] : nullptr;
     ImGui::PushID(column);
-    const bool is_sorted = (ImGui::TableGetColumnFlags(column) & ImGuiTableColumnFlags_IsSorted) != 0;
-    const float arrow = is_sorted ? px(14) : 0;  // at the right edge
-    const float room = ImGui::GetContentRegionAvail().x - arrow;
-    const float right = ImGui::GetCursorPosX() + room;
-    const ImVec2 at = ImGui::GetCursorPos();
-    const bool is_number = shown && shown->kind == ColumnKind::number;
-    ImGui::TableHeader(is_number ? "##number" : name);
+    column_head(column == 0 ? "" : name, shown && shown->kind == ColumnKind::number);
     if (shown) {
       mark("history.head." + shown->id);
-      const std::string fits = cut_to(name, room, Cut::middle);
-      if (is_number && fits != name) ImGui::SetItemTooltip("%s", name);
       draw_head_menu(*shown, all, change);
-      if (is_number) {
-        ImGui::SetCursorPos(at);
-        text_right(fits, right, fonts().regular, small_size, &palette().quiet);
-      }
     }
     ImGui::PopID();
   }
@@ -435,6 +422,7 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   table.colours.clear();
   for (std::size_t i = 0; i < selected.size(); ++i) table.colours[selected[i]] = colours[i];
   scroll_to_cursor(table);
+  ImGui::PushItemFlag(ImGuiItemFlags_NoTabStop, true);  // Tab leaves the table, whose rows have keys of their own
   draw_rows(list.rows.size(), [&](std::size_t i) {
     const HistoryRow& row = list.rows[i];
     if (row.entry) {
@@ -443,6 +431,7 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
       draw_group_head(list, row);
     }
   });
+  ImGui::PopItemFlag();
   take_dragged_order(table.columns, columns);
   ImGui::EndTable();
   ImGui::PopStyleVar();
