@@ -54,8 +54,8 @@ void follow_rounds(Session& session) {
                 << confirmation.question().max_repeats << "; so far "
                 << (confirmation.question().metric
                         ? difference_text(name_of(*confirmation.question().metric), confirmation.answer().metric)
-                        : factor_text(confirmation.answer().speedup.factor) + ", 95 % interval " +
-                              ci95_text(confirmation.answer().speedup.ci95))
+                        : factor_text(confirmation.answer().speedup.factor) +
+                              ", 95 % interval: " + ci95_text(confirmation.answer().speedup.ci95))
                 << "\n";
       follow(session, followed);
     }
@@ -110,8 +110,10 @@ std::string answer_text(const SpeedupConfirmation& confirmation) {
       fmt::format("Run {} against run {}: ", confirmation.question().run, confirmation.question().base);
   if (const auto& metric = confirmation.question().metric)
     return sides + difference_text(name_of(*metric), answer.metric) + "\n" + answer.reason + "\n";
-  return sides + verdict_text(answer.speedup) + ", " + factor_text(answer.speedup.factor) + ", 95 % interval " +
-         ci95_text(answer.speedup.ci95) + "\n" + answer.reason + "\n";
+  return sides + verdict_text(answer.speedup) + ", " + factor_text(answer.speedup.factor) + ", " +
+         (is_informative(answer.speedup.ci95) ? "95 % interval " + ci95_text(answer.speedup.ci95)
+                                              : "no 95 % interval") +
+         "\n" + answer.reason + "\n";
 }
 
 // What forbids to call the factor a gain although it is one: the loss or the steps gave way.

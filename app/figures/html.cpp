@@ -11,6 +11,7 @@
 #include "app/profile/difference_text.h"
 #include "app/runs/run_json.h"
 #include "app/text/format.h"
+#include "app/text/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -119,7 +120,9 @@ std::string tiles(const Study& study) {
   const StudyRung& base = study.rungs.front();
   if (const StudyRung* best = study.best()) {
     text += tile(factor_text(best->judged.over_baseline.factor),
-                 "over the baseline, 95 % interval " + factor_interval_text(*best));
+                 is_informative(best->judged.over_baseline.ci95)
+                     ? "over the baseline, 95 % interval " + factor_interval_text(*best)
+                     : "over the baseline");
     text +=
         tile(compact(best->rate) + " " + study.rate_unit, "with " + best->label + "; baseline " + compact(base.rate));
     text += tile(loss_verdict_text(*best), best->judged.loss.verdict == LossVerdict::not_comparable

@@ -126,7 +126,7 @@ std::string first_sentence(const Study& study) {
   if (const StudyRung* best = study.best()) {
     std::string text = best->label + (study.is_ladder ? " brings this ladder to " : " reaches ") +
                        factor_text(best->judged.over_baseline.factor) + " the baseline's throughput";
-    if (best->judged.over_baseline.ci95.known()) text += " (95 % interval " + factor_interval_text(*best) + ")";
+    if (is_informative(best->judged.over_baseline.ci95)) text += " (95 % interval " + factor_interval_text(*best) + ")";
     if (best->judged.loss.verdict == LossVerdict::same) return text + ", and the loss stayed the same.";
     if (best->judged.loss.verdict == LossVerdict::better)
       return text + ", and the loss is " + loss_verdict_text(*best) + ".";

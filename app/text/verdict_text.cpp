@@ -61,8 +61,14 @@ std::string title_in_lower_case(const FlagKind& kind) {
   return title;
 }
 
+bool is_informative(const Interval& ci95) {
+  constexpr double widest = 30;
+  return ci95.known() && !(ci95.low > 0 && ci95.high > widest * ci95.low);
+}
+
 std::string ci95_text(const Interval& interval) {
   if (!interval.known()) return "-";
+  if (!is_informative(interval)) return "no interval";
   const auto side = [](double value) { return value < 1 ? -1 : value > 1 ? 1 : 0; };
   const auto rounded = [](double value, int digits) {
     return std::round(value * std::pow(10, digits)) / std::pow(10, digits);

@@ -11,7 +11,11 @@
 
 namespace stepladder {
 
-// "1.38 - 1.46", "9.1 - 12.3": with the digits that its width supports; "-" if not known.
+// False also for one as wide as 0.1 - 32, of two runs that scatter against one: it answers nothing.
+bool is_informative(const Interval& ci95);
+
+// "1.38 - 1.46", "9.1 - 12.3": with the digits that its width supports; "-" if not known, "no interval" if it says
+// nothing.
 std::string ci95_text(const Interval& interval);
 
 // "faster"; "faster, one run" if a side has no repeats; "faster, doubtful" if a side is doubtful; "inconclusive" says

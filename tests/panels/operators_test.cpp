@@ -86,6 +86,17 @@ TEST_F(Operators, AnArrowInAnOpenListChoosesNoRung) {
   EXPECT_EQ(app_->workspace().selection.rung, 1);
 }
 
+TEST_F(Operators, AnArrowBeyondTheLastRungStaysInTheTable) {
+  profile(1, 5);
+  open("ladder");
+  ASSERT_TRUE(imgui_.click(*app_, "ladder.rung.0"));
+  for (int i = 0; i < 8; ++i) imgui_.press(*app_, ImGuiKey_DownArrow);
+  const int last = app_->workspace().selection.rung;
+  imgui_.press(*app_, ImGuiKey_Enter);  // it would open a list
+  imgui_.press(*app_, ImGuiKey_UpArrow);
+  EXPECT_EQ(app_->workspace().selection.rung, last - 1);
+}
+
 TEST_F(Operators, ARunComesWithThoseOfTheRungBefore) {
   profile(1, 5);
   profile(2, 3);

@@ -55,7 +55,9 @@ std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
 std::string gain_text(const Gain& gain, const std::string& over, bool is_over) {
   const bool is_known = gain.ci95.known();
   return factor_text(gain.factor) + " " + over + (is_over || is_known ? ", " + verdict_text(gain) : "") +
-         (is_known ? " (95 %: " + ci95_text(gain.ci95) + ")" : "");
+         (is_informative(gain.ci95) ? " (95 %: " + ci95_text(gain.ci95) + ")"
+          : is_known                ? " (no interval)"
+                                    : "");
 }
 
 // The rung's own step, which its answer is about, then the factor over the baseline if that is another pair.

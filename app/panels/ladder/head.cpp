@@ -272,10 +272,14 @@ void LadderHead::draw(const Workspace& workspace, const Ladder& ladder, const La
     same_line(6);
     if (quiet_button("Tries", "ladder.tries")) commands.push_back(ShowPanel{"tries"});
   } else if (!is_sweep && !model.answer.empty()) {
-    text_cut(in_print(model.answer), ImGui::GetContentRegionMax().x - ImGui::GetCursorPosX(), palette().text,
-             fonts().semibold, text_size);
+    const std::string answer = in_print(model.answer);
+    ImGui::PushFont(fonts().semibold, text_size);
+    ImGui::PushTextWrapPos(ImGui::GetContentRegionMax().x);
+    ImGui::TextUnformatted(cut_to(answer, 1.9f * ImGui::GetContentRegionAvail().x).c_str());  // two lines
+    ImGui::PopTextWrapPos();
+    ImGui::PopFont();
     mark("ladder.answer");
-    if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", in_print(model.answer).c_str());
+    wrapped_tooltip(answer, 560);
     spacing(2);
   }
   draw_bar(*this, workspace, ladder, model, commands);

@@ -1,6 +1,7 @@
 // Ladder: a rung is a row with its change, its gain over the previous rung and over the baseline, its loss verdict and
 // its plausibility; beneath, the selected rung's curves and figures.
 #include <imgui.h>
+#include <imgui_internal.h>  // SetKeyOwner
 
 #include <algorithm>
 #include <array>
@@ -142,9 +143,10 @@ void draw_table(State& state, const Workspace& workspace, const LadderCurves& sh
   constexpr float least_below = 180;  // so that the charts can be read
   const float most = std::min(room * state.table_share, room - px(least_below));
   const float height = std::clamp(wanted, px(80), std::max(px(80), most));
-  // The fastest rung, which is selected at first, may change while a ladder trains: the table stays where it is then.
+  // A rung that the user chose is scrolled into view; a ladder opens at its top.
   const std::pair<LadderId, int> selection{model.ladder, workspace.selection.rung};
-  const bool shows_selected = std::exchange(state.shown_selection, selection) != selection;
+  const bool is_other = std::exchange(state.shown_selection, selection) != selection;
+  const bool is_chosen = model.rung(workspace.selection.rung) != nullptr;
   if (as_sweep) {
     state.sweep.draw(model, shown.selected, shown.caption, ImVec2(ImGui::GetContentRegionAvail().x, height), commands);
   } else {
@@ -152,7 +154,9 @@ void draw_table(State& state, const Workspace& workspace, const LadderCurves& sh
     draw_ladder_table(model,
                       {.waterfall = state.head.waterfall,
                        .selected = shown.selected,
-                       .shows_selected = shows_selected,
+                       .scrolls_to = !is_other   ? -1
+                                     : is_chosen ? shown.selected
+                                                 : model.rungs.front().judged.rung,
                        .baseline = shown.baseline,
                        .can_change = workspace.read_only.empty(),
                        .is_over = model.is_over,
@@ -176,6 +180,8 @@ void handle_keys(State& state, int selected, Commands& commands) {
   }
   if (ImGui::IsKeyPressed(ImGuiKey_B, false) && is_missing(state.axis.x.hovered))
     commands.push_back(SelectBaseline{selected});
+  for (const ImGuiKey key : {ImGuiKey_DownArrow, ImGuiKey_UpArrow})  // else the focus would move, too
+    ImGui::SetKeyOwner(key, ImGui::GetID("##rungs"));
   const int step = ImGui::IsKeyPressed(ImGuiKey_DownArrow) ? 1 : ImGui::IsKeyPressed(ImGuiKey_UpArrow) ? -1 : 0;
   if (step == 0) return;
   for (std::size_t i = 0; i < state.shown.model.rungs.size(); ++i) {

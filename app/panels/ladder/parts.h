@@ -38,7 +38,7 @@ struct LadderHead {
 struct LadderTable {
   bool waterfall = false;  // each bar begins at the end of the previous one
   int selected = 0;
-  bool shows_selected = false;  // scrolls to it
+  int scrolls_to = -1;  // a rung; -1: none
   int baseline = 0;
   bool can_change = true;            // the project isn't open for reading only
   bool is_over = true;               // if so, a factor without an interval cannot be judged

@@ -59,7 +59,7 @@ Columns columns_for(float width, std::size_t beside, bool has_steps) {
   at.number = at.answer + px(is_tight ? 104 : 116);
   at.name = at.number + px(is_tight ? 24 : 30);
   at.truth = width - px(is_tight ? 156 : 168);
-  at.loss = (at.has_truth ? at.truth : width) - px(132) * tight;
+  at.loss = (at.has_truth ? at.truth : width) - px(is_tight ? 114 : 132);
   at.beside = at.loss - px(24) * tight;  // of the last of them
   at.baseline = at.beside - (at.has_beside ? others : 0);
   at.factor_width = px(108) * tight - px(12);
@@ -466,7 +466,7 @@ void draw_ladder_table(const LadderModel& model, const LadderTable& table, Comma
       draw_row(model, i, nullptr, nullptr, table, at, scale, commands);
       const bool is_above = top < ImGui::GetScrollY();
       const bool is_below = top + px(row_height) > ImGui::GetScrollY() + ImGui::GetWindowHeight();
-      if (table.shows_selected && model.rungs[i].judged.rung == table.selected && (is_above || is_below))
+      if (model.rungs[i].judged.rung == table.scrolls_to && (is_above || is_below))
         ImGui::SetScrollY(top - ImGui::GetWindowHeight() / 2);
     }
   } else {

@@ -24,7 +24,8 @@ TEST(Interval, HasTheDigitsThatItsWidthSupports) {
   EXPECT_EQ(ci95_text({9.0541, 12.2603}), "9.1 - 12.3");
   EXPECT_EQ(ci95_text({1.2404, 1.3011}), "1.24 - 1.30");
   EXPECT_EQ(ci95_text({2.38512, 2.38733}), "2.3851 - 2.3873");
-  EXPECT_EQ(ci95_text({0.0931, 85.869}), "0.09 - 86");
+  EXPECT_EQ(ci95_text({0.0931, 85.869}), "no interval") << "it says nothing";
+  EXPECT_EQ(ci95_text({2, 629}), "no interval");
   EXPECT_EQ(ci95_text({0.2151, 4.495}), "0.2 - 4");
   EXPECT_EQ(ci95_text({-0.31, 0.42}), "-0.3 - 0.4");
   EXPECT_EQ(ci95_text({1.04, 1.5}), "1.04 - 1.5") << "a verdict excludes 1, and so does its text";
