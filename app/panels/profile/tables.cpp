@@ -225,7 +225,11 @@ void draw_operator_table(const ShownProfile& shown, const FoundRows& found, Tabl
     begin_row(i, choice_of(each), use);
     left_text(each.time.part, palette().quiet);
     left_cell(title_of(row_of(each)), palette().text);
-    if (!each.time.shapes.empty()) wrapped_tooltip(each.time.shapes, 400);
+    if (!each.time.shapes.empty()) {  // which of the products it is
+      wrapped_tooltip(each.time.shapes, 400);
+      same_line(8);
+      if (ImGui::GetContentRegionAvail().x > px(30)) left_text(each.time.shapes, palette().quiet);
+    }
     kind_cell(kind_of(each));
     right_cell(calls_text(each.time.calls));
     right_cell(ms_figure(each.time.self_ms, shown.step_ms));
