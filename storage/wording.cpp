@@ -92,7 +92,11 @@ std::string fine_percent_text(double share) {
 
 std::string factor_text(double factor) {
   if (auto words = not_a_number(factor); !words.empty()) return words;
-  return fmt::format("{:.{}f} x", factor, factor >= 99.95 ? 0 : factor >= 9.995 ? 1 : 2);
+  return fmt::format("{:.{}f} x", factor,
+                     factor >= 99.95                 ? 0
+                     : factor >= 9.995               ? 1
+                     : factor > 0 && factor < 0.0995 ? 3
+                                                     : 2);
 }
 
 std::string loss_text(double loss) {

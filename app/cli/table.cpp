@@ -177,6 +177,11 @@ void drop(std::vector<Row>& rows, std::vector<bool>& right, std::size_t column, 
 
 // Makes a table with heads fit: shortens names, drops columns, wraps text. Returns the layout, and what was dropped.
 Layout fitted(std::vector<Row>& rows, std::vector<bool>& right, std::size_t columns, std::string& dropped) {
+  for (std::size_t i = rows.front().size(); i-- > 1;) {  // what no row has, nobody misses
+    const auto is_empty = [i](const Row& row) { return row[i].empty() || row[i] == "-"; };
+    std::string missed_by_nobody;
+    if (std::all_of(rows.begin() + 1, rows.end(), is_empty)) drop(rows, right, i, missed_by_nobody);
+  }
   const auto is_name = [&](std::size_t i) { return names(shortened, rows.front()[i]); };
   const auto long_name = [&](std::size_t i) { return is_name(i) ? shortest_name : any_width; };
   Layout layout = layout_of(rows);

@@ -19,6 +19,8 @@ TEST(Wording, NumbersHaveThreeDigitsAndAUnit) {
   EXPECT_EQ(milliseconds_text(1520), "1.52 s");
   EXPECT_EQ(factor_text(1.4249), "1.42 x");
   EXPECT_EQ(factor_text(12.51), "12.5 x");
+  EXPECT_EQ(factor_text(0.0123), "0.012 x") << "two digits at least";
+  EXPECT_EQ(factor_text(0.0999), "0.10 x");
   EXPECT_EQ(grouped(1115394), "1,115,394");
   EXPECT_EQ(grouped(-1000), "-1,000");
   EXPECT_EQ(grouped(999), "999");

@@ -42,6 +42,15 @@ TEST(Table, ShortensNamesWhereTheScreenIsNarrow) {
             "12  Läufe                                                  -\n");
 }
 
+TEST(Table, AColumnWithoutValuesIsTheFirstThatANarrowScreenLoses) {
+  const std::string name(60, 'n');
+  const Rows rows{{"id", "name", "val loss", "device"}, {"1", name, "-", ""}, {"2", name, "-", ""}};
+  const std::vector<bool> sides{true, false, true, false};
+  EXPECT_EQ(table(rows, sides, 64), "id  name\n 1  " + name + "\n 2  " + name + "\n");
+  EXPECT_TRUE(table(rows, sides, 0).starts_with("id  name")) << "a pipe gets all";
+  EXPECT_NE(table(rows, sides, 0).find("val loss"), std::string::npos);
+}
+
 TEST(Table, OneBelowTheOtherBelow60Columns) {
   EXPECT_TRUE(table(runs, right, 59).starts_with("id    1\nname  a name of"));
   const std::string text = table(runs, right, 16);
