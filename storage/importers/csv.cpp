@@ -98,7 +98,19 @@ class StepNumbers {
   }
   bool are_counted() const { return !numbers_.empty(); }
 
+  // The number of a step that begins again with each epoch: those of the epochs before are added.
+  std::int64_t add_epochs(std::int64_t step, double epoch) {
+    constexpr std::int64_t most = 9'000'000'000'000'000;
+    if (epoch > epoch_ && step < in_epoch_ && before_ < most - in_epoch_ - gap_) before_ += in_epoch_ + gap_ - step;
+    if (in_epoch_ >= 0 && step > in_epoch_) gap_ = step - in_epoch_;
+    in_epoch_ = step;
+    epoch_ = epoch;
+    return before_ + step;
+  }
+
  private:
+  double epoch_ = missing;
+  std::int64_t in_epoch_ = -1, gap_ = 1, before_ = 0;
   int values_ = 0;  // different ones so far: 0, 1, or more
   double last_ = missing;
   std::map<double, std::int64_t> numbers_;  // of fractions; empty: the values are the numbers
@@ -392,9 +404,11 @@ class Table : public TextLines {
     return any;
   }
 
+  StepNumbers& numbers_of(Gathered* gathered) { return gathered ? gathered->numbers : numbers_; }
+
   // `gathered`: of the row's run; null: there is one run, which isn't gathered.
   bool number_step(double value, Gathered* gathered, PrintedStep& step) {
-    StepNumbers& numbers = gathered ? gathered->numbers : numbers_;
+    StepNumbers& numbers = numbers_of(gathered);
     const bool were_counted = numbers.are_counted();
     switch (numbers.number(value, step.step)) {
       case StepNumbers::Answer::is_fraction:
@@ -442,6 +456,14 @@ class Table : public TextLines {
       return false;
     }
     if (!number_step(read.value, gathered, step)) return false;
+    if (header_.step >= 0 && header_.epoch >= 0 && !numbers_of(gathered).are_counted()) {
+      const std::int64_t printed = step.step;
+      step.step =
+          numbers_of(gathered).add_epochs(printed, read_cell(field(header_.epoch), style_, Counts::other).value);
+      if (step.step != printed && !std::exchange(epochs_noted_, true))
+        sink_.note(number(), "the column " + header_.names[place] +
+                                 " begins again with each epoch, so the steps of the epochs before are added");
+    }
     if (header_.at >= 0) {
       const CellNumber at = read_cell(field(header_.at), style_, Counts::other);
       if (!at.why.empty() || !at.unit.empty() || at.is_clock)
@@ -605,7 +627,7 @@ class Table : public TextLines {
   std::map<std::string, TableColumn, std::less<>> metrics_;
   std::vector<bool> is_text_;  // by column
   std::int64_t rows_ = 0, header_line_ = 0;
-  bool begun_ = false, phases_noted_ = false;
+  bool begun_ = false, phases_noted_ = false, epochs_noted_ = false;
   bool validates_ = false;  // the row's split
   std::int64_t lowest_rank_ = -1;
   bool ranks_noted_ = false;

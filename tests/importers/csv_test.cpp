@@ -415,5 +415,18 @@ TEST(Csv, ATableThatNamesItsMetricsIsFollowedRowByRow) {
   EXPECT_FALSE(told.runs[0].metrics.at("acc").empty());
 }
 
+TEST(Csv, StepsThatBeginAgainWithEachEpochGoOn) {
+  const Told told = import_text("epoch,step,loss\n0,0,9\n0,10,8\n0,20,7\n1,0,6\n1,10,5\n1,20,4\n2,0,3\n", {}, "t.csv");
+  ASSERT_EQ(told.runs.size(), 1u);
+  ASSERT_EQ(told.runs[0].steps.size(), 7u);
+  for (std::size_t i = 0; i < 7; ++i) {
+    EXPECT_EQ(told.runs[0].steps[i].step, static_cast<std::int64_t>(10 * i));
+    EXPECT_EQ(told.runs[0].steps[i].loss, 9.0 - static_cast<double>(i));
+  }
+  EXPECT_TRUE(told.noted("begins again with each epoch"));
+  EXPECT_EQ(import_text("epoch,step,loss\n0,10,8\n1,20,7\n0,10,6\n1,20,5\n", {}, "t.csv").runs[0].steps.back().step, 20)
+      << "resumed";
+}
+
 }  // namespace
 }  // namespace stepladder
