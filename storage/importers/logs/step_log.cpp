@@ -129,6 +129,9 @@ void StepLog::read_parts() {
 
 // The place in an epoch that counts samples is one in steps, if the batch size is printed and divides it.
 void StepLog::take_step(const LogLine& line) {
+  if (line.is_beside)
+    return malformed_.note(line.number, "not read as a step, since it gives the step above another loss: " +
+                                            shortened(trimmed(line.text), 80));
   if (take_fraction(line)) return;
   if (!line.step.samples) return count_step(line);
   LogLine counted = line;

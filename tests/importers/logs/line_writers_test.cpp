@@ -58,6 +58,19 @@ TEST(LineWriters, RecordsThatNameTheirRunsAreOfOneRunOrRefused) {
   EXPECT_THROW(import_text(in_turn), ImportError);
 }
 
+TEST(LineWriters, LinesBesideThoseOfTheStepsAreNone) {
+  for (const std::string_view beside : {"saved checkpoint ", "| hellaswag | "}) {
+    std::string text;
+    for (int i = 1; i <= 12; ++i)
+      text += line_of("", i, 10.9) + (i % 3 == 0 ? line_of(beside, i, 2.3) + line_of("| arc | ", i, 3.3) : "");
+    const Told told = import_text(text);
+    ASSERT_EQ(told.runs.size(), 1u) << beside;
+    ASSERT_EQ(told.runs[0].steps.size(), 12u) << beside;
+    for (const StepRecord& step : told.runs[0].steps) EXPECT_GT(step.loss, 10) << beside;
+    EXPECT_TRUE(told.noted("another loss")) << beside;
+  }
+}
+
 TEST(LineWriters, RanksAndAResumedTrainingAreOneRun) {
   for (const auto& [one, other] : {std::pair("[rank0]: ", "[rank1]: "), std::pair("[cuda:0] ", "[cuda:1] ")}) {
     const Told told = import_text(in_turn(one, other));

@@ -2,7 +2,9 @@
 // tell writers apart only where each counts its own steps up, and together they keep going back.
 #include "storage/importers/logs/lines/line_writers.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "storage/importers/text.h"
 
@@ -52,43 +54,49 @@ std::string both(std::string_view one, std::string_view other) {
 
 }  // namespace
 
-void LineWriters::add(std::string_view line, std::int64_t step, double loss) {
-  if (gave_up_) return;
+bool LineWriters::add(std::string_view line, std::int64_t step, double loss) {
+  if (gave_up_) return false;
   std::string beginning(run_in(line));
   if (beginning.empty()) beginning = beginning_of(line);
   if (const std::string_view file = file_in(beginning); !file.empty()) beginning = file;
   const bool names_run = beginning.starts_with('"') || !file_in(beginning + ":").empty();
   const auto [place, is_new] = writers_.try_emplace(beginning);
   Writer& writer = place->second;
-  if (step == writer.step) return;
+  if (step == writer.step) return false;
   if (step < writer.step || writers_.size() > most_writers) {  // a resumed run; or values
     const bool gives_up = writers_.size() > most_writers;
     *this = {};
     gave_up_ = gives_up;
-    return;
+    return false;
   }
   writer = {step, writer.steps + 1};
-  if (last_step_ >= 0 && beginning != last_) {
-    const bool back = step <= last_step_ && std::fabs(loss - last_loss_) > 1e-3 * std::fabs(last_loss_);
-    returns_ += !is_new;
-    backs_ += back;
-    if (back && is_new && names_run && last_names_run_) named_ = both(last_, beginning);
-  }
+  const bool back = last_step_ >= 0 && beginning != last_ && step <= last_step_ &&
+                    std::fabs(loss - last_loss_) > 1e-3 * std::fabs(last_loss_);
+  returns_ += beginning != last_ && !is_new;
+  backs_ += back;
+  behind_ += back && step < last_step_;
+  if (back && is_new && names_run && last_names_run_) named_ = both(last_, beginning);
+  if (back && step == last_step_ && writer.steps < writers_.find(last_)->second.steps) return true;
   last_ = std::move(beginning);
   last_names_run_ = names_run;
   last_step_ = step;
   last_loss_ = loss;
+  return false;
 }
 
 std::string LineWriters::several() const {
   if (!named_.empty() || returns_ < least_steps || backs_ < least_steps) return named_;
-  const std::string* first = nullptr;
-  for (const auto& [beginning, writer] : writers_) {
-    if (writer.steps < least_steps) continue;
-    if (first) return both(*first, beginning);
-    first = &beginning;
+  const std::pair<const std::string, Writer>*most = nullptr, *next = nullptr;
+  for (const auto& writer : writers_) {
+    if (!most || writer.second.steps > most->second.steps)
+      next = std::exchange(most, &writer);
+    else if (!next || writer.second.steps > next->second.steps)
+      next = &writer;
   }
-  return {};
+  if (!next || next->second.steps < least_steps) return {};
+  // Lines beside those of the steps, of a checkpoint or a benchmark, are few, and right behind the step.
+  if (behind_ < least_steps && 2 * next->second.steps < most->second.steps) return {};
+  return both(std::min(most->first, next->first), std::max(most->first, next->first));
 }
 
 }  // namespace stepladder

@@ -13,8 +13,9 @@ namespace stepladder {
 
 class LineWriters {
  public:
-  // A whole line with a step and its loss, in the order of the log.
-  void add(std::string_view line, std::int64_t step, double loss);
+  // A whole line with a step and its loss, in the order of the log. True if it is beside the step's own line, which is
+  // right above it and begins otherwise: "saved checkpoint of step 100, loss 3.2".
+  bool add(std::string_view line, std::int64_t step, double loss);
 
   // The beginnings of the lines of two trainings; empty: nothing shows that there are two.
   std::string several() const;
@@ -29,6 +30,7 @@ class LineWriters {
   double last_loss_ = missing;
   int returns_ = 0;    // to a writer after another one has written
   int backs_ = 0;      // to another writer at no later step, with another loss
+  int behind_ = 0;     // ... at an earlier one
   std::string named_;  // two names of files or runs between which the steps begin again
   bool last_names_run_ = false;
   bool gave_up_ = false;  // the beginnings hold values

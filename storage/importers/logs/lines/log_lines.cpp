@@ -87,9 +87,10 @@ const LogLine* LogLines::next() {
         continue;
       }
       prefix_.exists() ? take_prefixed(line, is_redrawn) : take(line);
-      if (const LogLine& first = ready_.lines.front(); ready_.filled == 1 && first.kind == LogLine::Kind::step &&
-                                                       first.step.rank < 0 && !is_missing(first.step.loss))
-        writers_.add(line, first.step.step, first.step.loss);
+      if (LogLine& first = ready_.lines.front(); ready_.filled == 1 && first.kind == LogLine::Kind::step &&
+                                                 first.step.rank < 0 && !is_missing(first.step.loss) &&
+                                                 is_missing(first.step.val_loss))
+        first.is_beside = writers_.add(line, first.step.step, first.step.loss);
       if (checks_last_) keep_as_known(line);
     } else {
       if (!finished_ || std::exchange(ended_, true)) return nullptr;
@@ -170,7 +171,7 @@ LogLine& LogLines::push(LogLine::Kind kind, std::string_view text) {
   LogLine& line = ready_.lines[ready_.filled++];
   line.kind = kind;
   line.place = place_;
-  line.joined = false;
+  line.joined = line.is_beside = false;
   line.text = text;
   line.number = number_;
   line.at = missing;

@@ -37,7 +37,8 @@ struct LogLine {
 
   Kind kind = Kind::words;
   Place place = Place::outside;
-  bool joined = false;  // words that looked like the first of several lines
+  bool is_beside = false;  // a step's line that gives the step above another loss, and begins otherwise
+  bool joined = false;     // words that looked like the first of several lines
   std::string_view text;
   std::int64_t number = 0;  // from 1; of a joined line, its first line's
   double at = missing;      // of a step: unix seconds of the time stamp in front
