@@ -130,8 +130,7 @@ class Import {
         take_folder(path);
       } else {
         FileInput input(fs::path(path), request_.interrupted);
-        PackedInput packed(path);
-        take(is_packed(input.head()) ? static_cast<ImportInput&>(packed) : input, path, path);
+        take_file(input, path);
       }
     });
   }
@@ -234,6 +233,12 @@ class Import {
     const std::vector<RunId>* const runs = runs_at(request_.in_project, path);
     if (runs) outcome_.skipped.push_back({path.string(), *runs});
     return runs != nullptr;
+  }
+
+  // `input` is the file at `path`, perhaps packed.
+  void take_file(ImportInput& input, const fs::path& path) {
+    PackedInput packed(path);
+    take(is_packed(input.head()) ? static_cast<ImportInput&>(packed) : input, path.string(), path);
   }
 
   // Imports one file, whole or not at all.
@@ -363,7 +368,7 @@ std::vector<std::size_t> Import::take_files(const std::vector<fs::path>& paths) 
     }
     try {
       StoreFile input(path);
-      take(input, path.string(), path);
+      take_file(input, path);
     } catch (const ImportError& error) {
       outcome_.notes.push_back({path.string(), 0, std::string("skipped: ") + error.what()});
       continue;

@@ -160,12 +160,14 @@ class Import(Case):
         self.assertEqual((run["steps"], run["tokens_per_step"]), (10, 4096))
         again = self.place.json("import", self.file("again.log.gz", gzip.compress(STEPS.encode())))
         self.assertEqual((again["runs"], len(again["skipped"])), ([], 1))
+        folder = self.file("logs/other.log.gz", gzip.compress(STEPS.replace("loss 4", "loss 3").encode())).parent
+        self.assertEqual(len(self.place.json("import", folder)["runs"]), 1)
         bomb = self.file("bomb.log.gz", gzip.compress(b"step 1 loss 3.2 dt 100ms\n" * 4_000_000))
         failed = json.loads(self.place.run("import", bomb, "--json")[1])
         self.assertIn("200 times its size", failed["errors"][0])
         cut = self.file("cut.log.gz", gzip.compress(random.Random(1).randbytes(100).hex().encode() + STEPS.encode())[:-20])
         self.assertIn("has no end", json.loads(self.place.run("import", cut, "--json")[1])["errors"][0])
-        self.assertEqual(len(self.place.json("runs")), 1)
+        self.assertEqual(len(self.place.json("runs")), 2)
 
     def test_two_trainings_in_one_file_are_refused(self):
         lines = STEPS.splitlines(keepends=True)
