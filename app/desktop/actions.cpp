@@ -56,9 +56,8 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   actions.push_back({.title = "Undo" + (workspace.undoable.empty() ? "" : ": " + workspace.undoable),
                      .command = Undo{},
                      .key = ImGuiMod_Ctrl | ImGuiKey_Z});
-  for (const ExampleFile& example : example_files)
-    actions.push_back(
-        {.title = std::string("Example: ") + example.title, .command = OpenExample{path_of(example), example.gpu}});
+  for (const ExampleFile& it : example_files)
+    actions.push_back({.title = std::string("Example: ") + it.title, .command = OpenExample{path_of(it), it.gpu}});
   actions.push_back({.title = std::string("Example: ") + example_traces_title,
                      .command = OpenExampleTraces{},
                      .detail = "a pair of traces"});
