@@ -61,6 +61,13 @@ TEST_F(HistoryView, AKeyLeadsToTheFilter) {
   ImGui::GetIO().AddInputCharactersUTF8("alpha");
   imgui_.frames(*app_);
   EXPECT_TRUE(shows("history.head.1 of 3 runs match the filter,"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.run." + std::to_string(runs_[0])));
+  imgui_.press(*app_, ImGuiKey_Tab);
+  imgui_.press(*app_, ImGuiKey_A, true);  // else it would go on after what the field has
+  ImGui::GetIO().AddInputCharactersUTF8("beta");
+  imgui_.frames(*app_);
+  EXPECT_TRUE(shows("history.head.1 of 3 runs match the filter,"));
+  EXPECT_TRUE(shows("history.run." + std::to_string(runs_[1]))) << "Tab leads from a row to the filter";
 }
 
 TEST_F(HistoryView, ADefaultColumnWhoseTextSaysNothingIsNotShown) {

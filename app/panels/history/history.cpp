@@ -57,8 +57,10 @@ void draw_export_popup(HistoryTable& table, const Workspace& workspace, Commands
   ImGui::PopStyleVar();
 }
 
-void draw_filter(HistoryRows& list) {
-  if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_F)) ImGui::SetKeyboardFocusHere();
+void draw_filter(HistoryTable& table) {
+  HistoryRows& list = table.list;
+  if (std::exchange(table.leaves_by_tab, false) || ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_F))
+    ImGui::SetKeyboardFocusHere();
   ImGui::SetNextItemWidth(std::min(px(420), ImGui::GetContentRegionAvail().x * 0.4f));
   ImGui::InputTextWithHint("##filter", "Filter, e.g. nano status=finished min(val_loss) < 3.3", list.filter.data(),
                            list.filter.size(), ImGuiInputTextFlags_EscapeClearsAll);
@@ -91,7 +93,7 @@ void draw_groups(HistoryRows& list) {
 void draw_bar(State& state, const Workspace& workspace, Commands& commands) {
   HistoryTable& table = state.table;
   HistoryRows& list = table.list;
-  draw_filter(list);
+  draw_filter(table);
   flow_to("group by", 12);
   draw_groups(list);
   flow_to("Columns");

@@ -422,7 +422,8 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   table.colours.clear();
   for (std::size_t i = 0; i < selected.size(); ++i) table.colours[selected[i]] = colours[i];
   scroll_to_cursor(table);
-  ImGui::PushItemFlag(ImGuiItemFlags_NoTabStop, true);  // Tab leaves the table, whose rows have keys of their own
+  ImGui::PushItemFlag(ImGuiItemFlags_NoTabStop, true);  // the rows have keys of their own
+  table.leaves_by_tab = ImGui::IsWindowFocused() && ImGui::IsKeyPressed(ImGuiKey_Tab);
   draw_rows(list.rows.size(), [&](std::size_t i) {
     const HistoryRow& row = list.rows[i];
     if (row.entry) {

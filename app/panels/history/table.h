@@ -14,10 +14,11 @@ namespace stepladder {
 struct HistoryTable {
   HistoryColumns columns;
   HistoryRows list;
-  std::string drawn_as;       // ImGui's name of the table, which its columns are part of, in the last frame
-  bool sorted_anew = false;   // the list's order is to replace the table's
-  RunId cursor = 0;           // the run that was clicked last, or that keys have come to
-  bool shows_cursor = false;  // keys moved it: its row is marked
+  std::string drawn_as;        // ImGui's name of the table, which its columns are part of, in the last frame
+  bool sorted_anew = false;    // the list's order is to replace the table's
+  RunId cursor = 0;            // the run that was clicked last, or that keys have come to
+  bool leaves_by_tab = false;  // in this frame: the focus goes to the filter
+  bool shows_cursor = false;   // keys moved it: its row is marked
   bool scrolls_to_cursor = false;
   RunId renaming = 0;  // 0: none
   std::array<char, 256> name{};
