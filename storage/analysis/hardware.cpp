@@ -257,6 +257,8 @@ void take_fastest(const Hardware& hardware, Peak& peak) {
     peak.tflops = tflops;
     peak.precision = candidate;
   }
+  const double fp8 = hardware.peak_tflops[static_cast<std::size_t>(Precision::fp8)];
+  peak.most_tflops = is_missing(fp8) ? peak.tflops : std::max(fp8, peak.tflops);
 }
 
 }  // namespace
@@ -268,7 +270,9 @@ Peak HardwareTable::peak(std::string_view hardware, std::string_view precision) 
   const auto& peaks = peak.hardware->peak_tflops;
   peak.precision = precision_from(precision);
   if (peak.precision != Precision::unknown) peak.tflops = peaks[static_cast<std::size_t>(peak.precision)];
-  if (peak.known()) return peak;
+  peak.most_tflops = peak.tflops;
+  const bool is_fp4 = lower_case(precision).find("fp4") != std::string::npos;
+  if (peak.known() || (is_fp4 && !is_missing(peaks[static_cast<std::size_t>(Precision::fp8)]))) return peak;
   peak.assumed = true;
   take_fastest(*peak.hardware, peak);
   return peak;
@@ -281,6 +285,7 @@ Peak HardwareTable::fastest() const {
     take_fastest(each, peak);
     if (peak.known() && !(peak.tflops <= fastest.tflops)) {
       fastest.tflops = peak.tflops;
+      fastest.most_tflops = std::max(peak.most_tflops, is_missing(fastest.most_tflops) ? 0 : fastest.most_tflops);
       fastest.precision = peak.precision;
       fastest.hardware = &each;
     }

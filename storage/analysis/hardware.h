@@ -34,10 +34,12 @@ struct Peak {
   double tflops = missing;                   // of one device
   Precision precision = Precision::unknown;  // the fastest one of bf16 or wider if the run's is unknown
   bool assumed = false;                      // the run's precision is unknown, or the device lacks it
+  double most_tflops = missing;              // in any precision that the run may have: where assumed, in fp8 too
   const Hardware* hardware = nullptr;
   int devices = 1;
   bool known() const { return !is_missing(tflops); }
   double total_tflops() const { return tflops * devices; }
+  double most_total_tflops() const { return most_tflops * devices; }
 };
 
 class HardwareTable {
@@ -63,9 +65,10 @@ class HardwareTable {
   // Intel Xeon", was measured as a whole: only exactly that name finds it, and it is one device.
   const Hardware* find(std::string_view name) const;
 
+  // No peak is known of fp4 on a device that has fp8: the table doesn't list it.
   Peak peak(std::string_view hardware, std::string_view precision) const;
 
-  // The highest peak of any one device, in bf16 or wider.
+  // The highest peak of any one device, in bf16 or wider; `most_tflops` is that of any device.
   Peak fastest() const;
 
   // Whether two names are surely of different devices. False if one is unknown (empty), or says no more than the other

@@ -72,16 +72,18 @@ void check_against_all(const Run& run, const Summary& summary, const HardwareTab
                        std::vector<Flag>& flags) {
   const AssumedParams params = params_of(run, summary);
   const Peak fastest = hardware.fastest();
-  if (!fastest.known() || params.count == 0 || is_missing(summary.tokens_per_s)) return;
+  const bool is_listed = hardware.find(run.hardware) != nullptr;  // but not in this precision
+  if (is_listed || !fastest.known() || params.count == 0 || is_missing(summary.tokens_per_s)) return;
   const RecipeFacts facts = recipe_facts(run);
   const double tflops = 6 * static_cast<double>(params.count) * summary.tokens_per_s / 1e12;
   const double devices = tflops / fastest.tflops;
   if (devices <= facts.devices) return;
-  const bool is_counted = facts.names_devices && run.hardware.empty();
+  const bool is_counted =
+      facts.names_devices && run.hardware.empty() && tflops > fastest.most_tflops * static_cast<double>(facts.devices);
   std::string why = throughput_sum(run, summary) + ", x 6 x " + grouped(params.count) +
                     " parameters = " + figure_text(tflops) + " TFLOP/s, which takes " + figure_text(devices) +
                     " of the fastest device in the table (" + fastest.hardware->name + ", " +
-                    figure_text(fastest.tflops) + " TFLOP/s)";
+                    figure_text(fastest.tflops) + " TFLOP/s in " + std::string(to_string(fastest.precision)) + ")";
   why += is_counted             ? ", and the run had " + plural(facts.devices, "device")
          : run.hardware.empty() ? "; neither hardware nor number of devices is known"
                                 : "; it doesn't list " + run.hardware;
@@ -99,11 +101,15 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
   const double tflops = 6 * static_cast<double>(params.count) * summary.tokens_per_s / 1e12;
   const double share = tflops / peak.total_tflops();
   if (share <= suspicious_share) return;
+  const bool is_impossible = tflops > peak.most_total_tflops();
   std::optional<Remedy> remedy;
   std::string why = throughput_sum(run, summary) + ", x 6 x " + grouped(params.count) +
                     " parameters = " + figure_text(tflops) + " TFLOP/s";
-  if (share > 1) {
-    why += ", over the peak of " + peak_text(peak, run);
+  if (share > 1) why += ", over the peak of " + peak_text(peak, run);
+  if (share > 1 && !is_impossible) {
+    why += "; in fp8 it would be " + percent_text(tflops / peak.most_total_tflops()) + " of " +
+           figure_text(peak.most_total_tflops()) + " TFLOP/s";
+  } else if (is_impossible) {
     const bool waited = run.sync == Sync::device || run.sync == Sync::event;
     if (peak.hardware->source == "measured here") {
       why += waited ? ": most likely other programs slowed the probe that measured the peak"
@@ -122,7 +128,7 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
   }
   if (!params.why.empty()) why += "; " + params.why;
   if (params.from_loss_alone) remedy = Remedy::give_params;
-  flags.push_back({share > 1 ? FlagId::impossible_throughput : FlagId::suspicious_throughput, why + ".", remedy});
+  flags.push_back({is_impossible ? FlagId::impossible_throughput : FlagId::suspicious_throughput, why + ".", remedy});
 }
 
 void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
@@ -348,8 +354,9 @@ std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, 
   if (timed && !hardware.peak(run.hardware, run.precision).known())
     flags.push_back({FlagId::unknown_hardware, run.hardware.empty()
                                                    ? "Its hardware is unknown, so no peak limits its throughput."
-                                                   : "The table of hardware has no peak for '" + run.hardware +
-                                                         "', so nothing limits its throughput."});
+                                                   : "The table of hardware has no peak for '" + run.hardware + "'" +
+                                                         (hardware.find(run.hardware) ? " in " + run.precision : "") +
+                                                         ", so nothing limits its throughput."});
   return flags;
 }
 

@@ -100,6 +100,26 @@ TEST(Settings, AFailedMeasurementOfAStepIsNone) {
   EXPECT_EQ(told.runs.front().run.recipe.find("nanms"), std::string::npos) << told.runs.front().run.recipe;
 }
 
+TEST(Settings, NameAPrecisionNarrowerThanThatOfTheWeights) {
+  const std::string steps = "step 1 | loss 4.0 | dt 100ms\nstep 2 | loss 3.9 | dt 100ms\n";
+  const auto precision = [&](const std::string& head) {
+    const Told told = import_text(head + "\n" + steps);
+    return told.runs.empty() ? "no run" : told.runs.front().run.precision;
+  };
+  for (const char* head :
+       {"precision: fp8", "dtype = 'fp8'", "fp8: True", "--fp8", "python train.py --fp8 --lr 0.1",
+        "enable_float8 = True", "enable_float8_linear: true", "mixed_precision: fp8", "Float8 training active",
+        "[titan] 2026-11-27 - root - INFO - Float8 tensorwise scaled training active",
+        "Namespace(fp8='hybrid', lr=0.1)", "  fp8 ............................................. hybrid",
+        "fp8: True\ndtype: bfloat16", "dtype: bfloat16\nfp8: True"})
+    EXPECT_EQ(precision(head), "fp8") << head;
+  EXPECT_EQ(precision("precision: nvfp4"), "nvfp4");
+  for (const char* head : {"dtype: bfloat16\nfp8: False", "dtype: bfloat16\nfp8_margin: 0",
+                           "dtype: bfloat16\nkv_cache_dtype: fp8", "dtype: bfloat16\nenable_float8_linear = False",
+                           "dtype: bfloat16\nFP8 is not available", "dtype: bfloat16\n  fp8 ............. None"})
+    EXPECT_EQ(precision(head), "bf16") << head;
+}
+
 // As nanoGPT prints a configuration file and what the command line changes in it.
 TEST(Settings, CommentsOfAPrintedSourceNameNoStageAndStateNoFact) {
   const std::string steps = "iter 0: loss 4.0, time 100ms\niter 10: loss 3.9, time 100ms\n";

@@ -65,6 +65,33 @@ std::size_t find_no_case(std::string_view line, std::string_view word) {
   return found == line.end() ? std::string_view::npos : static_cast<std::size_t>(found - line.begin());
 }
 
+constexpr std::string_view narrow_types[] = {"nvfp4", "mxfp4", "fp4", "mxfp8", "fp8", "float8"};
+
+// "fp8: True", "--fp8", "enable_float8_linear = True", "Float8 training active": products in a type narrower than that
+// of the other values. Not "fp8_margin: 0", "fp8: False" or a cache's.
+std::string_view narrow_precision_in(std::string_view line) {
+  for (const std::string_view narrow : narrow_types) {
+    const std::size_t at = find_no_case(line, narrow);
+    if (at == std::string_view::npos || (at > 0 && std::isalnum(static_cast<unsigned char>(line[at - 1])))) continue;
+    for (const char* denial : {"cache", "kernel", "not ", "no ", "support", "without"})
+      if (contains_word(line, denial)) return {};
+    std::string_view rest = line.substr(at + narrow.size());
+    bool is_used = trimmed(rest, " ,)'\"").empty();
+    while (!is_used && !rest.empty()) {
+      rest.remove_prefix(std::min(rest.find_first_not_of(" =:._-'\"|"), rest.size()));
+      const std::string_view word = rest.substr(0, rest.find_first_of(" =:._-'\"|,)}"));
+      const auto is = [&](std::initializer_list<std::string_view> words) {
+        return std::ranges::any_of(words, [&](std::string_view each) { return equal_in_lower(word, each); });
+      };
+      is_used = is({"true", "1", "yes", "on", "hybrid", "e4m3", "active", "enabled"});
+      if (word.empty() || !is({"linear", "training", "tensorwise", "rowwise", "scaled"})) break;
+      rest.remove_prefix(word.size());
+    }
+    if (is_used) return narrow == "float8" ? "fp8" : narrow;
+  }
+  return {};
+}
+
 // "NVIDIA H100 80GB HBM3", as nvidia-smi and torch call it: the whole name, to the end of its column.
 std::string full_name(std::string_view line) {
   for (const std::string_view maker : {"NVIDIA ", "Tesla ", "Quadro ", "GeForce "}) {
@@ -360,6 +387,8 @@ bool LogFacts::read_precision(std::string_view line) {
     said = true;
   }
   if (line.find("set_float32_matmul_precision('high')") != std::string_view::npos) precision = "tf32", said = true;
+  if (const std::string_view narrow = narrow_precision_in(line); !narrow.empty()) narrow_ = precision = narrow;
+  if (!narrow_.empty()) precision = narrow_;
   return said;
 }
 

@@ -29,7 +29,7 @@ struct LogFacts {
   std::int64_t batches_per_epoch = 0;
   std::int64_t params = 0;
   std::string dtype;                     // as printed
-  std::string precision;                 // "fp32", "tf32", "bf16", "fp16"
+  std::string precision;                 // "fp32", "tf32", "bf16", "fp16", "fp8", "nvfp4"
   std::string device;                    // "cuda", "cpu", "mps"
   std::string hardware;                  // "NVIDIA A100"
   bool names_several = false;            // the lines name other hardware too
@@ -93,6 +93,7 @@ struct LogFacts {
 
   std::int64_t available_ = 0;  // devices that are there, of which perhaps not all are used
   std::int64_t per_node_ = 0;   // as `torchrun --nproc_per_node=8` has it
+  std::string narrow_;          // "fp8", which `precision` then stays
   std::string part_name_;       // of a count of micro-batches that was printed for one device
   std::int64_t part_of_one_ = 0;
   bool batch_is_of_one_ = false;                      // "batch size: 16 (per gpu)"

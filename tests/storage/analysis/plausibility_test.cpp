@@ -93,6 +93,27 @@ TEST(Impossible, says_that_nobody_counted_the_gpus) {
   EXPECT_EQ(trust_of(flags(run, steady(2))), Trust::impossible);
 }
 
+TEST(Impossible, the_peak_is_that_of_the_precision_that_is_named) {
+  const auto of = [](const char* hardware, const char* precision, double share_of_bf16) {
+    auto run = imported(hardware, 32768, precision);
+    run.params = 123'590'000;
+    const double bf16 = table().peak(hardware, "bf16").tflops;
+    return flags(run, steady(6 * 123.59e6 * 32768 / (share_of_bf16 * bf16 * 1e12) * 1000));
+  };
+  for (const char* card : {"NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA L40S", "AMD Instinct MI300X"}) {
+    EXPECT_EQ(trust_of(of(card, "fp8", 1.1)), Trust::trusted) << "55 % of its fp8 peak: " << card;
+    EXPECT_EQ(trust_of(of(card, "fp8", 2.1)), Trust::impossible);
+    EXPECT_EQ(trust_of(of(card, "bf16", 1.1)), Trust::impossible);
+    EXPECT_EQ(trust_of(of(card, "", 1.1)), Trust::doubtful) << "the log names no precision";
+    EXPECT_NE(of(card, "", 1.1).front().why.find("in fp8 it would be 5"), std::string::npos);
+    EXPECT_EQ(trust_of(of(card, "", 2.1)), Trust::impossible);
+  }
+  EXPECT_EQ(trust_of(of("NVIDIA B200", "nvfp4", 2.2)), Trust::trusted);
+  EXPECT_NE(why(of("NVIDIA B200", "nvfp4", 2.2), FlagId::unknown_hardware).find("'NVIDIA B200' in nvfp4"),
+            std::string::npos);
+  EXPECT_EQ(trust_of(of("NVIDIA A100", "nvfp4", 1.1)), Trust::impossible) << "it has neither fp8 nor fp4";
+}
+
 TEST(Impossible, says_a_sum_that_can_be_done_again) {
   auto run = imported("RTX 3080", 2048, "bf16");
   run.params = 124'439'808;
