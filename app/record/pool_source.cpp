@@ -14,6 +14,7 @@
 #include "app/runs/find_run.h"
 #include "app/runs/loaded_runs.h"
 #include "app/runs/open_store.h"
+#include "storage/analysis/recipe_facts.h"
 #include "storage/analysis/training_progress.h"
 #include "storage/wording.h"
 
@@ -79,6 +80,9 @@ RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& q
       add_logs(pool, name, question);
       for (SpeedrunLog& log : std::span(pool.logs).subspan(before)) {
         LoggedRun logged = read_logged_run(log.file);
+        // nvidia-smi shows the GPUs of one node.
+        if (const int devices = recipe_facts(logged.run).devices; !log.gpus.empty() && devices > std::ssize(log.gpus))
+          log.gpus.resize(static_cast<std::size_t>(devices), std::string(log.gpus.front()));
         if (log.gpus.size() > 1) logged.run.hardware = fmt::format("{} x {}", log.gpus.size(), log.gpus.front());
         take_doubt(loaded_from(logged), hardware, log);
       }

@@ -321,6 +321,34 @@ ClockGap worst_gap(const SpeedrunLog& log) {
   return worst;
 }
 
+// The run's time with its slowest step behind the first ten, or steps between two readings, at the median step's time.
+double time_without_slowest_ms(const SpeedrunLog& log) {
+  const double usual = step_ms(log);
+  double most = 0;
+  for (std::size_t i = 1; i < log.clock.size() && log.clock[i].step <= log.final.step; ++i) {
+    if (log.clock[i - 1].step < 10) continue;
+    const auto steps = static_cast<double>(log.clock[i].step - log.clock[i - 1].step);
+    most = std::max(most, log.clock[i].time_ms - log.clock[i - 1].time_ms - steps * usual);
+  }
+  return log.final.time_ms - most;
+}
+
+// A gain that is one slow step of the baseline.
+void flag_slow_step(const Logs& logs, const Logs& baseline, std::vector<RecordFlag>& flags) {
+  constexpr double least_left = 1.0 / 3;
+  const auto mean = [](const Logs& of, const auto& time) {
+    double sum = 0;
+    for (const SpeedrunLog& log : of) sum += time(log) / static_cast<double>(of.size());
+    return sum;
+  };
+  const auto all = [](const SpeedrunLog& log) { return log.final.time_ms; };
+  const double gain = mean(baseline, all) / mean(logs, all);
+  const double left = mean(baseline, time_without_slowest_ms) / mean(logs, time_without_slowest_ms);
+  if (!(gain > 1) || !(std::log(left) < least_left * std::log(gain))) return;
+  flags.push_back({"uneven-steps", fmt::format("Without the slowest step of each log, the speed-up of {} is {}",
+                                               decimals(gain, 4), decimals(left, 4))});
+}
+
 // Whether the last train_time is the last step_avg times the steps. Some scripts leave out the first ten, or count one
 // more or less.
 bool have_columns_agreed(const SpeedrunLog& log, double& steps) {
@@ -510,6 +538,7 @@ std::vector<RecordFlag> hygiene_flags(const RecordPool& pool, const RecordPool* 
   flag_other_finals(pool.logs, flags);
   flag_lost(pool.logs, flags);
   flag_clock(pool.logs, flags);
+  if (theirs) flag_slow_step(pool.logs, *theirs, flags);
   flag_columns(pool.logs, "pool", flags);
   if (theirs) flag_columns(*theirs, "baseline", flags);
   return flags;

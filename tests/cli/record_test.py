@@ -115,6 +115,15 @@ class Record(unittest.TestCase):
         self.assertEqual([line["kind"] for line in diff], ["removed", "added"])
         self.assertEqual(self.place.json("record", "diff", runs / "0.txt", runs / "commented.txt", "--ignore-comments"), [])
 
+    def test_more_gpus_than_nvidia_smi_shows(self):
+        before = self.pool("before", [3.2788, 3.2779, 3.2791, 3.2782], 101, 0.5)
+        for i, line in enumerate(("world_size=16", "torchrun --nnodes=2 --nproc_per_node=8 train_gpt.py")):
+            runs = self.pool(f"runs{i}", LOSSES, 97.5, 0)
+            for log in runs.iterdir():
+                log.write_text(log.read_text().replace("Running PyTorch", line + "\nRunning PyTorch"))
+            status, claim = self.judge(runs, "--baseline", before, "--rule", "modded-nanogpt-1")
+            self.assertEqual((status, [flag["id"] for flag in claim["flags"]]), (12, ["gpu-counts"]), claim)
+
     def test_submission(self):
         runs = self.pool("runs", LOSSES, 97.5, 0)
         before = self.pool("before", [3.2788, 3.2779, 3.2791, 3.2782], 101, 0.5)

@@ -261,6 +261,21 @@ TEST(RecordFlags, of_the_pool) {
   EXPECT_NE(comment.flags[0].why.find("only comments"), std::string::npos);
 }
 
+TEST(RecordFlags, a_gain_that_is_one_slow_step_of_the_baseline) {
+  const auto with = [](int slow_step, double slow_ms) {
+    RecordPool baseline = record_pool();
+    for (SpeedrunLog& log : baseline.logs) {
+      for (ClockReading& it : log.clock)
+        it.time_ms = it.time_ms * 97.5 / 101 + (it.step >= slow_step ? slow_ms : 0), it.average_ms = missing;
+      log.final.time_ms = log.clock.back().time_ms;
+    }
+    return ids(judge(pool_of(good_losses), baseline));
+  };
+  EXPECT_EQ(with(170, 3000), Ids{"uneven-steps"});
+  EXPECT_EQ(with(1, 3000), Ids{}) << "compiling, which the record's clock includes";
+  EXPECT_EQ(ids(judge(pool_of(good_losses), record_pool())), Ids{});
+}
+
 TEST(RecordFlags, copies_and_seeds) {
   const RecordPool baseline = record_pool();
   RecordPool pool = pool_of(good_losses);
