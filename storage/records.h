@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +52,21 @@ enum class Sync { event, device, none, unknown };
 std::string_view to_string(Sync sync);
 Sync sync_from(std::string_view text);  // throws std::invalid_argument
 
+// What a step holds by the figures of its log besides its time; the rates are times that time.
+namespace per_step {
+
+inline constexpr const char* mfu = "mfu";
+inline constexpr const char* tflops = "tflops";
+inline constexpr const char* samples_rate = "samples by rate";
+inline constexpr const char* steps_rate = "steps by rate";
+inline constexpr const char* samples = "consumed samples";
+inline constexpr const char* tokens = "consumed tokens";
+inline constexpr const char* configured = "configured sequences";
+inline constexpr const char* parts_ms = "parts in ms";      // forward, backward ...
+inline constexpr const char* untimed_ms = "untimed in ms";  // of the training's own total, its share beside the steps
+
+}  // namespace per_step
+
 // The times and throughput as a log printed them: evidence of the units of an imported run.
 struct PrintedUnits {
   std::string unit;               // "tokens/ms printed as tokens/sec"; in words if none was printed or it is unknown
@@ -60,9 +76,11 @@ struct PrintedUnits {
 
   bool steps_are_counted = false;       // no step number is printed; not stored
   std::int64_t clock_starts_after = 0;  // the step behind which the program set its clock to zero: the end of a warm-up
+  std::map<std::string, double> per_step = {};  // by the names above
 
   bool known() const {
-    return !unit.empty() || !is_missing(tokens_per_s) || times_from_clock || clock_starts_after > 0;
+    return !unit.empty() || !is_missing(tokens_per_s) || times_from_clock || clock_starts_after > 0 ||
+           !per_step.empty();
   }
 };
 
@@ -105,6 +123,10 @@ struct Run {
   std::string recipe;       // JSON: every value that defines the run
   std::string environment;  // JSON: versions, git state, command line, host
   PrintedUnits printed;     // of an import
+  bool is_claimed = false;  // the file alone says that it was launched here: no order of this user does; not stored
+
+  // Whether this program timed it here.
+  bool is_ours() const { return source == "launched" && !is_claimed; }
 };
 
 // Several runs measured together, rung after rung.

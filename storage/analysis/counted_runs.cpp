@@ -60,7 +60,8 @@ bool have_equal_times(const Series& a, const Series& b) {
 
 // Whether two imported runs have the same figures to the last digit: they are one run, copied.
 bool are_copies(const MeasuredRun& a, const MeasuredRun& b) {
-  if (a.run->source != "import" || b.run->source != "import" || a.summary->steps == 0) return false;
+  const auto may_be_copied = [](const Run& run) { return run.source == "import" || run.is_claimed; };
+  if (!may_be_copied(*a.run) || !may_be_copied(*b.run) || a.summary->steps == 0) return false;
   const auto figures = [](const Summary& of) {
     return std::array{of.loss_first, of.loss_last, of.loss_min,  of.val_loss_last, of.dt_ms_median, of.dt_ms_p25,
                       of.dt_ms_p75,  of.dt_ms_p5,  of.dt_ms_p95, of.drift,         of.tokens_per_s, of.wall_ms_median};

@@ -52,15 +52,14 @@ std::string environment_column(const Run& run) {
   if (!is_missing(run.printed.tokens_per_s)) json[printed_rate] = run.printed.tokens_per_s;
   if (run.printed.times_from_clock) json[printed_clock] = true;
   if (run.printed.clock_starts_after > 0) json[printed_clock_start] = run.printed.clock_starts_after;
+  if (!run.printed.per_step.empty()) json[printed_per_step] = run.printed.per_step;
   return json_text(json);
 }
 
 void read_printed(Run& run) {
   // Most runs were not imported: their JSON stays as it is.
-  if (run.environment.find(printed_unit) == std::string::npos &&
-      run.environment.find(printed_rate) == std::string::npos &&
-      run.environment.find(printed_clock) == std::string::npos &&
-      run.environment.find(printed_clock_start) == std::string::npos)
+  if (std::ranges::none_of(printed_names,
+                           [&](const char* name) { return run.environment.find(name) != std::string::npos; }))
     return;
   nlohmann::json json = nlohmann::json::parse(run.environment, nullptr, false);
   if (!json.is_object()) return;
@@ -69,7 +68,10 @@ void read_printed(Run& run) {
     run.printed.tokens_per_s = rate->get<double>();
   run.printed.times_from_clock = flag_in(json, printed_clock);
   run.printed.clock_starts_after = std::max<std::int64_t>(0, integer_in(json, printed_clock_start));
-  for (const char* const name : {printed_unit, printed_rate, printed_clock, printed_clock_start}) json.erase(name);
+  if (const auto known = json.find(printed_per_step); known != json.end() && known->is_object())
+    for (const auto& [name, value] : known->items())
+      if (value.is_number()) run.printed.per_step[name] = value.get<double>();
+  for (const char* const name : printed_names) json.erase(name);
   run.environment = json.empty() ? "" : json.dump();
 }
 

@@ -1,6 +1,7 @@
 // Rows of `runs`, written and read. Inside storage/ only.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,9 @@ inline constexpr const char* printed_unit = "throughput_unit";
 inline constexpr const char* printed_rate = "printed_tokens_per_s";
 inline constexpr const char* printed_clock = "times_from_clock";
 inline constexpr const char* printed_clock_start = "clock_starts_after";
+inline constexpr const char* printed_per_step = "per_step_by_other_figures";
+inline constexpr std::array printed_names{printed_unit, printed_rate, printed_clock, printed_clock_start,
+                                          printed_per_step};
 
 // 128 random bits as 32 hexadecimal digits: no two runs share them, on any machine.
 std::string random_uid();

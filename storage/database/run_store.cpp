@@ -111,16 +111,32 @@ void RunStore::rename_run(RunId run, const std::string& name) {
   impl_->database.run("UPDATE runs SET name = ? WHERE id = ?", bounded(name, longest_name), run);
 }
 
+// A launched run is this user's if the order book has it, or the order of another machine that it is of.
+Run RunStore::marked(Run run) {
+  if (run.source != "launched") return run;
+  try {
+    const std::size_t far = run.source_path.find(":runs/");
+    run.is_claimed = !parts_->launches.has_anywhere(order_kind::launch, run.uid) &&
+                     (far == std::string::npos ||
+                      !parts_->launches.has_anywhere(order_kind::far_run, run.source_path.substr(far + 6)));
+  } catch (const StorageError&) {
+    run.is_claimed = true;  // nobody knows whose it is
+  }
+  return run;
+}
+
 std::vector<Run> RunStore::runs() {
   Statement rows(impl_->database,
                  "SELECT " + run_columns + " FROM runs WHERE " + is_listed + " ORDER BY created_at, id");
-  return read_runs(impl_->database, rows);
+  std::vector<Run> found = read_runs(impl_->database, rows);
+  for (Run& run : found) run = marked(std::move(run));
+  return found;
 }
 
 std::optional<Run> RunStore::run(RunId id) {
   Statement rows(impl_->database, "SELECT " + run_columns + " FROM runs WHERE id = ? AND hidden = 0", id);
   if (!rows.step()) return std::nullopt;
-  return read_run(impl_->database, rows);
+  return marked(read_run(impl_->database, rows));
 }
 
 Run RunStore::existing_run(RunId id) {
@@ -137,7 +153,9 @@ std::vector<Run> RunStore::runs_of(LadderId ladder) {
       impl_->database,
       "SELECT " + run_columns + " FROM runs WHERE ladder_id = ? AND " + is_listed + " ORDER BY rung, repeat, id",
       ladder);
-  return read_runs(impl_->database, rows);
+  std::vector<Run> found = read_runs(impl_->database, rows);
+  for (Run& run : found) run = marked(std::move(run));
+  return found;
 }
 
 fs::path default_database_file() {

@@ -149,6 +149,7 @@ class RunStore {
  private:
   struct Impl;
   explicit RunStore(std::unique_ptr<Impl> impl);
+  Run marked(Run run);  // with Run::is_claimed
   struct Parts {
     Database& database;
     Derived& derived;
@@ -164,6 +165,7 @@ class RunStore {
     FollowStore following{database, derived};
     ViewStore views{database};
     ProjectOrders orders{database};
+    OrderBook launches{};  // this user's, of whatever project
     MachineStore machines{database, orders};
     TryStore tries{database};
   };

@@ -139,12 +139,15 @@ std::vector<RunAndSummary> read_with_kept_summaries(Database& database, Derived&
 
 std::vector<RunAndSummary> RunStore::runs_with_kept_summaries() {
   std::vector<std::size_t> without;
-  return read_with_kept_summaries(impl_->database, impl_->derived, without);
+  std::vector<RunAndSummary> all = read_with_kept_summaries(impl_->database, impl_->derived, without);
+  for (RunAndSummary& each : all) each.run = marked(std::move(each.run));
+  return all;
 }
 
 std::vector<RunAndSummary> RunStore::runs_with_summaries() {
   std::vector<std::size_t> without;
   std::vector<RunAndSummary> all = read_with_kept_summaries(impl_->database, impl_->derived, without);
+  for (RunAndSummary& each : all) each.run = marked(std::move(each.run));
   std::vector<const Run*> runs;
   for (const std::size_t i : without) runs.push_back(&all[i].run);
   std::vector<Summary> made = impl_->derived.make(runs);

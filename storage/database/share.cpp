@@ -266,7 +266,7 @@ class Removal {
   static std::string kept_environment(const std::string& text) {
     const Json before = Json::parse(text, nullptr, false);
     Json after = Json::object();
-    for (const char* const name : {printed_unit, printed_rate, printed_clock, printed_clock_start})
+    for (const char* const name : printed_names)
       if (before.is_object() && before.contains(name)) after[name] = before[name];
     return after.empty() ? "" : json_text(after);
   }

@@ -398,7 +398,7 @@ std::string doubt_of(const LossRun& base, const LossRun& run, bool by_validation
   if ((loss <= 0 || val <= 0) && !(base_loss <= 0 || base_val <= 0)) return "a loss of 0 or less is no cross-entropy";
   constexpr double early = 0.75;
   if (end_of_losses(a) >= early && end_of_losses(b) < early) return "its training loss ends early";
-  const bool is_printed = run.run->source == "import";
+  const bool is_printed = run.run->source == "import" || run.run->is_claimed;
   SharedSteps shared;
   if (is_printed) {
     const SharedSteps training = shared_steps(a, b, &Series::loss);

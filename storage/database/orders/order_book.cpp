@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <utility>
 
 #include "storage/checked_text.h"
@@ -87,6 +88,19 @@ void OrderBook::remove(const std::string& kind, const std::string& place, const 
   Database* const database = opened(false);
   if (!database) return;
   database->run("DELETE FROM orders WHERE kind = ? AND place = ? AND subject = ?", kind, place, subject);
+}
+
+bool OrderBook::has_anywhere(const std::string& kind, const std::string& subject) {
+  std::error_code error;
+  const std::string wanted = kind + " " + subject;
+  const auto written_at = fs::last_write_time(file_, error);
+  if (!subjects_.contains(wanted) && !error && written_at != read_at_) {
+    Statement rows(*opened(false), "SELECT kind || ' ' || subject FROM orders");
+    while (rows.step()) subjects_.insert(rows.text(0));
+    constexpr std::chrono::seconds clock_tick(2);  // within one, a second change has the same time
+    read_at_ = fs::file_time_type::clock::now() - written_at > clock_tick ? written_at : fs::file_time_type();
+  }
+  return subjects_.contains(wanted);
 }
 
 ProjectOrders::ProjectOrders(Database& project)

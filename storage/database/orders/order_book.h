@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ class OrderBook {
   void put(const std::string& kind, const std::string& place, const std::vector<Order>& orders);  // all or none
   void remove(const std::string& kind, const std::string& place, const std::string& subject);
 
+  // Whether there is such an order of any place: the runs of a project that was moved are still this user's.
+  bool has_anywhere(const std::string& kind, const std::string& subject);
+
   const std::filesystem::path& file() const { return file_; }
 
  private:
@@ -53,6 +57,8 @@ class OrderBook {
 
   std::filesystem::path file_;
   std::unique_ptr<Database> database_;  // opened at first use
+  std::set<std::string> subjects_;      // of has_anywhere, "kind subject", when the file had this time
+  std::filesystem::file_time_type read_at_ = {};
 };
 
 // $XDG_STATE_HOME/stepladder/orders.db, else the same under ~/.local/state.

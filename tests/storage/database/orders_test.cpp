@@ -57,6 +57,34 @@ TEST_F(OrdersOfAProject, RowsOfAStrangerAreHistory) {
   EXPECT_FALSE(fs::exists(folder_ / "state")) << "reading creates no order book";
 }
 
+TEST_F(OrdersOfAProject, OnlyTheseSayThatARunWasLaunchedHere) {
+  const std::string mine(32, 'a'), theirs(32, 'b'), far(32, 'c');
+  const FarRun batch = asked("box");
+  {
+    RunStore store = RunStore::open(file_);
+    for (const std::string& uid : {mine, theirs, far})
+      store.create_run({.uid = uid,
+                        .name = "r",
+                        .source = "launched",
+                        .source_path = uid == far ? "box:runs/" + batch.uid.text() : ""});
+    const auto claimed = [&] {
+      std::vector<bool> all;
+      for (const stepladder::Run& run : store.runs()) all.push_back(run.is_claimed);
+      return all;
+    };
+    EXPECT_EQ(claimed(), (std::vector<bool>{true, true, true}));
+    store.orders().put(order_kind::launch, {{mine, "{}"}});
+    store.orders().put(order_kind::far_run, {{batch.uid.text(), "{}"}});
+    EXPECT_EQ(claimed(), (std::vector<bool>{false, true, false}));
+    EXPECT_TRUE(store.runs_with_summaries()[1].run.is_claimed);
+    EXPECT_FALSE(store.runs_with_kept_summaries()[0].run.is_claimed);
+  }
+  fs::rename(file_, folder_ / "moved.db");
+  RunStore moved = RunStore::open(folder_ / "moved.db");
+  EXPECT_TRUE(moved.runs()[0].is_ours()) << "still this user's";
+  EXPECT_FALSE(moved.existing_run(2).is_ours());
+}
+
 TEST_F(OrdersOfAProject, BelongToTheFileAndItsPlace) {
   {
     RunStore store = RunStore::open(file_);
