@@ -131,7 +131,7 @@ void add_flag(RungJudgement& rung, std::optional<Flag> flag) {
 
 // A factor between two files whose times nobody here has measured may be that of their units.
 void doubt_units(const Subject& base, const RungJudgement& base_rung, const Subject& of, RungJudgement& rung) {
-  const auto is_ours = [](const MeasuredRun& run) { return run.run->source == "launched"; };
+  const auto is_ours = [](const MeasuredRun& run) { return run.run->is_ours(); };
   if (std::ranges::all_of(base.runs, is_ours) && std::ranges::all_of(of.runs, is_ours)) return;
   add_flag(rung, doubt_unit(factor_over(base_rung, rung)));
 }
@@ -151,21 +151,25 @@ Looks looks_at(const Subject& base, const Subject& of) {
     for (const MeasuredRun& run : subject.runs) most = std::max(most, run.run->looks_up_to);
     return most;
   };
-  const auto is_added = [](const MeasuredRun& run) { return run.run->looks_up_to == added_after_a_look; };
-  const std::size_t runs = std::min(base.runs.size(), of.runs.size());
-  if (runs < 2) return {};
+  // Whoever adds to one side alone has looked at each of its numbers of runs.
+  const auto looked_at = [](const Subject& side) {
+    const auto is_added = [](const MeasuredRun& run) { return run.run->looks_up_to == added_after_a_look; };
+    return std::ranges::any_of(side.runs, is_added) ? side.runs.size() : 0;
+  };
+  if (std::min(base.runs.size(), of.runs.size()) < 2) return {};
   if (const std::int64_t most = std::min(limit(base), limit(of)); most > 0)
     return Looks(static_cast<std::size_t>(most));
-  if (std::ranges::none_of(base.runs, is_added) && std::ranges::none_of(of.runs, is_added)) return {};
-  Looks looks(runs);
+  const std::size_t most = std::max(looked_at(base), looked_at(of));
+  if (most < 2) return {};
+  Looks looks(most);
   looks.in_pairs = false;
   return looks;
 }
 
-// Whether there is a verdict after these runs: not between two looks. The last look comes early if runs that don't
-// count were among the `tried` ones.
+// Whether there is a verdict after these runs: not between two looks at pairs of them. The last look comes early if
+// runs that don't count were among the `tried` ones.
 bool is_at_look(const Looks& looks, std::size_t runs, int tried) {
-  return looks.is_at(runs) || tried >= static_cast<int>(looks.runs.back());
+  return !looks.in_pairs || looks.is_at(runs) || tried >= static_cast<int>(looks.runs.back());
 }
 
 std::vector<RunPlace> places_of(const Subject& subject) {
@@ -214,7 +218,8 @@ std::optional<Flag> doubt_devices(const Subject& base, const Subject& subject) {
 // a quarter, and another vocabulary that the recipes name may add more.
 std::optional<Flag> doubt_model(const Run& base, const Run& run) {
   constexpr double most_alike = 0.75;
-  if (base.source != "import" || run.source != "import") return std::nullopt;
+  const auto is_printed = [](const Run& of) { return of.source == "import" || of.is_claimed; };
+  if (!is_printed(base) || !is_printed(run)) return std::nullopt;
   const auto differ = [](auto a, auto b) {
     return std::min(a, b) > 0 && static_cast<double>(std::min(a, b)) < most_alike * static_cast<double>(std::max(a, b));
   };
@@ -270,6 +275,15 @@ bool is_like_for_like(const Subject& base, const RungJudgement& base_rung, const
   const MeasuredRun& a = base.runs.front();
   const MeasuredRun& b = of.runs.front();
   return have_equal_steps(*a.run, *a.series, *b.run, *b.series);
+}
+
+// Whether a run of the side is over after so few steps that these are no speed, however many runs there are.
+bool is_short(const Subject& side) {
+  constexpr std::int64_t fewest_steady = 8;
+  return std::ranges::any_of(side.runs, [](const MeasuredRun& run) {
+    const Summary& of = *run.summary;
+    return of.steps > 0 && of.last_step - of.first_step + 1 - of.warmup_steps < fewest_steady;
+  });
 }
 
 bool is_busy(const RungJudgement& rung) {
@@ -535,9 +549,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
   std::vector<Sample> samples;
   for (const Subject& subject : subjects) {
     const std::size_t place = rungs.size();
-    RungJudgement& rung = rungs.emplace_back();
-    rung.rung = subject.rung;
-    rung.noise_floor = options.noise_floor;
+    RungJudgement& rung = rungs.emplace_back(RungJudgement{.rung = subject.rung, .noise_floor = options.noise_floor});
     for (const MeasuredRun& run : all_subjects[place].runs) rung.runs.push_back(run.run);
     rung.count = counted.counts[place];
     rung.is_under_way = is_under_way(all_subjects[place]);
@@ -567,7 +579,8 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
       found.verdict = Verdict::cannot_tell;
     const bool is_together = are_together(places[base], places[of]);
     const bool is_here = is_together && is_like_for_like(subjects[base], rungs[base], subjects[of], rungs[of]);
-    if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
+    if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of]) || is_short(subjects[base]) || is_short(subjects[of]))
+      found.verdict = Verdict::cannot_tell;
     if (!is_here || !can_repeats_settle(rungs[base], rungs[of])) found.needed_runs = 0;
     if (!is_together || !subjects[base].mixes.empty() || !subjects[of].mixes.empty()) static_cast<SpeedUp&>(found) = {};
     found.trust = is_here || is_missing(over) ? rungs[of].trust : std::max(rungs[of].trust, Trust::doubtful);

@@ -102,24 +102,29 @@ void until_clear(const std::string& name, const Noise& noise, std::size_t most, 
   tally.print(name);
 }
 
-// Adds a run to each side until the verdict is clear, as "Repeat" does. Pays for each number of runs, or looks at will.
-void added_until_clear(const Noise& noise, std::size_t first, double gain, bool pays, int simulations) {
+// Adds a run to each side, or to the second alone, until the verdict is clear, as "Repeat" does. Pays for each number
+// of runs, or looks at will.
+enum class Pays { nothing, side_with_fewer, added_side };
+void added_until_clear(const Noise& noise, std::size_t first, double gain, Pays pays, bool to_one, int simulations) {
   Tally tally;
   for (int i = 0; i < simulations; ++i) {
     Side base(100 * (1 + gain)), run(100);
     SpeedUp found;
     for (std::size_t each = 1; each <= 10 && found.verdict == Verdict::cannot_tell; ++each) {
-      base.add(noise, 0);
+      if (!to_one || each <= first) base.add(noise, 0);
       run.add(noise, 0);
       if (each < first) continue;
       SpeedUpRules rules{.known = gpu_prior};
-      if (pays && each > first) rules.looks = Looks(each);
+      const std::size_t paid = pays == Pays::added_side ? each : base.sample.averaged;
+      if (pays != Pays::nothing && each > first) rules.looks = Looks(paid);
       rules.looks.in_pairs = false;
       found = judged(base, run, rules);
     }
-    tally.take(found, 1 + gain, base.sample.averaged);
+    tally.take(found, 1 + gain, run.sample.averaged);
   }
-  tally.print("added from " + std::to_string(first) + " to 10" + (pays ? "" : ", not paid for") + ", noise " +
+  const char* const paid[] = {", not paid for", "", ", each paid for"};
+  tally.print((to_one ? "added to one, " : "added from ") + std::to_string(first) + " to 10" +
+              (to_one || pays == Pays::nothing ? paid[static_cast<int>(pays)] : "") + ", noise " +
               std::to_string(100 * noise.between).substr(0, 3) + " %, gain " + std::to_string(100 * gain).substr(0, 1) +
               " %");
 }
@@ -197,11 +202,14 @@ void all(int simulations) {
   until_clear("until clear, at most 6, noise 1 %, drift 0.2 % a run", {.between = 0.01, .drift = 0.002}, 6, 0,
               simulations);
   until_clear("until clear, at most 6, noise 1 %, t(3) tails", {.between = 0.01, .heavy = true}, 6, 0, simulations);
-  for (const bool pays : {false, true})
+  const auto added = [&](Pays pays, bool to_one) {
     for (const std::size_t first : {2, 3})
       for (const double gain : {0.0, 0.03})
         for (const double between : {0.01, 0.05})
-          added_until_clear({.between = between}, first, gain, pays, simulations);
+          added_until_clear({.between = between}, first, gain, pays, to_one, simulations);
+  };
+  for (const Pays pays : {Pays::nothing, Pays::side_with_fewer}) added(pays, false);
+  for (const Pays pays : {Pays::nothing, Pays::side_with_fewer, Pays::added_side}) added(pays, true);
   std::printf("\n");
   for (const int rungs : {2, 5, 10, 20})
     for (const int repeats : {1, 3}) ladder({.between = repeats == 1 ? 0.0012 : 0.01}, rungs, repeats, simulations);

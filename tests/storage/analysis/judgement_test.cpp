@@ -585,6 +585,19 @@ TEST_F(Climbed, AnAddedRunIsALook) {
   EXPECT_NEAR(width() / before, 2.93 / 2.23, 0.05) << "a verification needs both sides";
 }
 
+TEST_F(Climbed, RunsAddedToOneSideAloneAreLooksToo) {
+  add("baseline", R"({"matmul": "fp32"})", 100, 3);
+  add("tf32", R"({"matmul": "tf32"})", 50, 9);
+  const auto width = [&] { return std::log(judged()[1].own_step.ci95.high / judged()[1].own_step.ci95.low); };
+  const double before = width();
+  verified(1, added_after_a_look);
+  EXPECT_GT(width() / before, 1.5) << "seven looks, however few runs the baseline has";
+  EXPECT_EQ(answers(), (Words{"baseline", "real"}));
+  verified(1, 0);
+  verified(0, added_after_a_look);
+  EXPECT_NEAR(width() / before, 1.1, 0.1) << "two";
+}
+
 TEST_F(Climbed, BetweenTwoLooksNothingIsClear) {
   add("baseline", R"({"matmul": "fp32"})", 100, 6);
   add("tf32", R"({"matmul": "tf32"})", 50, 6);
