@@ -141,6 +141,12 @@ void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags
     const std::string label = printed.unit.substr(printed.unit.find(" as ") + 4);
     flags.push_back({FlagId::unit_tokens_per_ms, "The log prints tokens/ms and calls them " + label + sum + "."});
   }
+  constexpr double most_in_parts = 1.1;
+  if (const auto parts = printed.per_step.find(per_step::parts_ms);
+      parts != printed.per_step.end() && parts->second > most_in_parts * summary.dt_ms_median)
+    return flags.push_back({FlagId::dt_throughput_mismatch,
+                            "The parts of a step that the log prints add up to " + milliseconds_text(parts->second) +
+                                ", and the step to " + milliseconds_text(summary.dt_ms_median) + "."});
   if (is_missing(printed.tokens_per_s) || is_missing(summary.tokens_per_s)) return;
   const double ratio = printed.tokens_per_s / summary.tokens_per_s;
   if (ratio > 0.9 && ratio < 1.1) return;
@@ -153,7 +159,7 @@ void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags
 // leaves out a part of it. Runs that were launched here have both from one clock.
 void check_wall_clock(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
   constexpr double most_beside_dt = 1.5;
-  if (run.source == "launched" || !(summary.dt_ms_median > 0)) return;
+  if (run.is_ours() || !(summary.dt_ms_median > 0)) return;
   if (!(summary.wall_ms_median > most_beside_dt * summary.dt_ms_median)) return;
   flags.push_back({FlagId::wall_clock_mismatch,
                    "A step takes " + milliseconds_text(summary.dt_ms_median) + " by its own time, but " +
@@ -337,13 +343,18 @@ std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, 
   check_wall_clock(run, summary, flags);
   check_steps(run, summary, flags);
   const bool timed = summary.untimed_steps < summary.steps || reported;
-  if (!baseline.empty() && timed) {
-    if (std::string why = why_no_factor(baseline, place_of(run)); !why.empty())
-      flags.push_back({FlagId::other_machine, std::move(why)});
-  }
+  const RecipeFacts facts = recipe_facts(run);
+  std::string elsewhere = baseline.empty() || !timed ? "" : why_no_factor(baseline, place_of(run));
+  if (!elsewhere.empty())
+    flags.push_back({FlagId::other_machine, std::move(elsewhere)});
+  else if (timed && !facts.other_hardware.empty())
+    flags.push_back({.id = FlagId::other_machine,
+                     .why = "Its log names two devices, " + run.hardware + " and " + facts.other_hardware +
+                            ", so nobody knows which one it ran on.",
+                     .doubts = true});
   check_contention(summary, flags);
-  if (const std::string fell_back = recipe_facts(run).fell_back; !fell_back.empty())
-    flags.push_back({FlagId::fell_back, fell_back + ". Its figures are the plainer step's."});
+  if (!facts.fell_back.empty())
+    flags.push_back({FlagId::fell_back, facts.fell_back + ". Its figures are the plainer step's."});
   if (run.sync == Sync::none && timed && !is_cpu(run))
     flags.push_back(
         {FlagId::no_sync, "The clock was read without waiting for the device, so it shows how fast work was queued."});

@@ -110,6 +110,7 @@ RecipeFacts recipe_facts(const Run& run) {
     facts.devices = std::max(facts.devices, devices);
     facts.names_devices = facts.names_devices || devices > 0;
   }
+  facts.other_hardware = text_of(recipe, "other_hardware").value_or("");
   facts.fell_back = text_of(recipe, "fell_back").value_or("");
   facts.batch = count_of(recipe, {"batch", "batch_size", "train_batch_size", "micro_batch_size", "device_batch_size",
                                   "per_device_train_batch_size"});

@@ -27,6 +27,7 @@ struct RecipeFacts {
   std::string model;           // "gpt2", "nano"
   int devices = 1;             // that shared each step
   bool names_devices = false;  // the recipe says how many
+  std::string other_hardware;  // that a log names beside its own; empty: none
   std::string fell_back;  // "compile-max fell back to compile: ...", where steps were taken in a plainer way than that
 };
 

@@ -3,6 +3,7 @@
 #include "storage/analysis/step_sums.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "storage/analysis/change_point.h"
@@ -15,7 +16,7 @@ namespace {
 constexpr double least_left = 1.0 / 3, most_lost = 0.05;
 
 bool is_ours(const RunTimes& of) {
-  return of.run.source == "launched";
+  return of.run.is_ours();
 }
 
 // Whether little of a gain is left; of none, whether it is a loss.
@@ -64,6 +65,43 @@ double mean_with_warmup(const RunTimes& run) {
   std::vector<double> warmup(run.series.dt_ms.begin(), run.series.dt_ms.begin() + of.warmup_steps);
   std::erase_if(warmup, [](double dt_ms) { return !(dt_ms > 0); });
   return warmup.empty() ? of.dt_ms_median : share * median_of(std::move(warmup)) + (1 - share) * of.dt_ms_median;
+}
+
+// Figures that a step of both has as much of, if both have as many tokens a step.
+struct OtherFigure {
+  const char* name;
+  std::string_view printed;
+  bool is_of_model = false;  // and of its precision
+};
+constexpr std::array other_figures{OtherFigure{per_step::mfu, "the MFU", true},
+                                   OtherFigure{per_step::tflops, "the TFLOP/s", true},
+                                   OtherFigure{per_step::samples_rate, "the samples/s"},
+                                   OtherFigure{per_step::steps_rate, "the steps/s"},
+                                   OtherFigure{per_step::samples, "the consumed samples"},
+                                   OtherFigure{per_step::tokens, "the consumed tokens"},
+                                   OtherFigure{per_step::configured, "batch size and accumulation"}};
+
+// Whether the figures that both logs print beside the times of their steps deny a gain in these.
+std::optional<Flag> doubt_by_log(double factor, const RunTimes& base, const RunTimes& run) {
+  if (base.run.tokens_per_step != run.run.tokens_per_step) return std::nullopt;
+  const bool is_one_model = base.run.params == run.run.params && base.run.precision == run.run.precision;
+  const auto both = [&](const char* name) {
+    const auto a = base.run.printed.per_step.find(name), b = run.run.printed.per_step.find(name);
+    const bool is_known = a != base.run.printed.per_step.end() && b != run.run.printed.per_step.end();
+    return is_known ? std::pair(a->second, b->second) : std::pair(missing, missing);
+  };
+  for (const auto& [name, printed, is_of_model] : other_figures) {
+    const auto [theirs, ours] = both(name);
+    if (theirs > 0 && (is_one_model || !is_of_model) && loses(factor, factor * ours / theirs))
+      return flag_of_median(FlagId::dt_throughput_mismatch, factor, factor * ours / theirs,
+                            "by " + std::string(printed) + " that both logs print");
+  }
+  const auto [theirs, ours] = both(per_step::untimed_ms);
+  const double left = factor / (1 + std::max(0.0, ours - theirs) / run.summary.dt_ms_median);
+  if (!is_missing(ours) && loses(factor, left))
+    return flag_of_median(FlagId::wall_clock_mismatch, factor, left,
+                          "by the total time that both logs print, evaluations included,");
+  return std::nullopt;
 }
 
 // The distance of the steps that a log times.
@@ -122,6 +160,7 @@ std::optional<Flag> doubt_median(double factor, const RunTimes& base, const RunT
                               ", since the times of the steps drift by " + percent_text(run.summary.drift) +
                               ", and the baseline's by " + percent_text(base.summary.drift) + ",");
   if (is_ours(base) || is_ours(run)) return std::nullopt;
+  if (auto flag = doubt_by_log(factor, base, run)) return flag;
   if (const double left = lost(base.summary.wall_ms_median, run.summary.wall_ms_median); !is_missing(left))
     return flag_of_median(FlagId::wall_clock_mismatch, factor, left, "by the wall clock");
   return std::nullopt;

@@ -1,8 +1,10 @@
 """Nothing misleads, and nothing is done unasked: marks, gates, files that aren't there, the bin. Nothing is trained."""
+import contextlib
 import json
 import os
 import pty
 import signal
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -100,6 +102,31 @@ class Trust(unittest.TestCase):
             row = self.place.json("compare", *pair)["runs"][0]
             self.assertEqual((row["trust"], flag in row["flags"]), ("doubtful", True), row)
             self.assertEqual(self.place.run("compare", *pair, "--gate", "--ignore-loss")[0], 11)
+
+    def test_a_file_that_calls_its_runs_launched_is_asked_the_same(self):
+        stamped = "".join(f"[2026-09-03 12:{step // 60:02d}:{step % 60:02d}.5] {line}\n"
+                          for step, line in enumerate(log(200, 3).splitlines(), -2) if step >= 0)
+        run = self.take_in("stamped.log", stamped)
+        self.assertIn("wall-clock-mismatch", self.place.json("show", run)["flags"])
+        with contextlib.closing(sqlite3.connect(self.place.database)) as database, database:
+            database.execute("UPDATE runs SET source = 'launched'")
+        shown = self.place.json("show", run)
+        self.assertEqual((shown["trust"], "wall-clock-mismatch" in shown["flags"]), ("doubtful", True), shown)
+
+    def test_a_log_whose_other_figures_deny_its_times(self):
+        def take_in(name, dt_ms, other, tail=""):
+            lines = [f"iter {i}: loss {3 + int(name[0]) / 100 + 2 / (i + 1):.4f}, time {dt_ms + i % 5 / 10 + i % 7 / 100:.2f}ms{other}" for i in range(60)]
+            return self.take_in(name, "\n".join(lines) + "\n" + tail)
+        for i, (theirs, ours, flag) in enumerate((((", mfu 29.20%", ""), (", mfu 29.20%", ""), "dt-throughput-mismatch"),
+                                                  ((", mfu 29.20%", ""), (", mfu 36.50%", ""), None),
+                                                  ((", 2.000 it/s", ""), (", 2.000 it/s", ""), "dt-throughput-mismatch"),
+                                                  (("", "Total time: 31 seconds\n"), ("", "Total time: 33 seconds\n"), "wall-clock-mismatch"),
+                                                  (("", "Total time: 41 seconds\n"), ("", "Total time: 35 seconds\n"), None),
+                                                  ((", forward 300.00ms, backward 200.00ms", ""), (", forward 300.00ms, backward 200.00ms", ""),
+                                                   "dt-throughput-mismatch"))):
+            base, run = take_in(f"{i}a.log", 500, *theirs), take_in(f"{i}b.log", 400, *ours)
+            row = self.place.json("compare", base, run)["runs"][0]
+            self.assertEqual((row["trust"], flag is None or flag in row["flags"]), ("doubtful" if flag else "trusted", True), (i, row))
 
     def test_a_loss_that_only_the_baseline_validated_proves_nothing(self):
         validated = "".join(f"{line}\n" + (f"step {i} | val_loss: {3 + 2 / (i + 1):.4f}\n" if i >= 0 and i % 5 == 0 else "")

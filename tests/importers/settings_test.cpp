@@ -100,6 +100,52 @@ TEST(Settings, AFailedMeasurementOfAStepIsNone) {
   EXPECT_EQ(told.runs.front().run.recipe.find("nanms"), std::string::npos) << told.runs.front().run.recipe;
 }
 
+// What a step holds by the figures beside its time.
+TEST(OtherFigures, AreThoseOfAStep) {
+  const auto per_step_of = [](const std::string& head, const std::string& rest, const std::string& tail,
+                              const char* name) {
+    std::string log = head;
+    for (int step = 0; step < 12; ++step)
+      log += "iter " + std::to_string(step) + ": loss " + std::to_string(4 - step / 100.0) + ", time 500.00ms" + rest +
+             "\n";
+    const Told told = import_text(log + tail);
+    if (told.runs.size() != 1) return -1.0;
+    const auto& found = told.runs.front().run.printed.per_step;
+    return found.contains(name) ? found.at(name) : 0.0;
+  };
+  EXPECT_NEAR(per_step_of("", ", mfu 29.20%", "", per_step::mfu), 14.6, 0.01);
+  EXPECT_NEAR(per_step_of("", ", 960.00 samples/s", "", per_step::samples_rate), 480, 0.01);
+  EXPECT_NEAR(per_step_of("", ", 2.500 it/s", "", per_step::steps_rate), 1.25, 0.01);
+  EXPECT_NEAR(per_step_of("", ", data_time 100.00ms", "", per_step::parts_ms), 100, 0.01);
+  EXPECT_NEAR(per_step_of("", ", forward 150.00ms, backward 250.00ms, optimizer 100.00ms", "", per_step::parts_ms), 500,
+              0.01);
+  EXPECT_EQ(per_step_of("", ", gpu_time 100.00ms", "", per_step::parts_ms), 0);
+  const std::string head = "tokens per iteration will be: 491,520\nbatch_size = 12\nblock_size = 1024\n";
+  EXPECT_EQ(per_step_of(head + "gradient_accumulation_steps = 40\n", "", "", per_step::configured), 480);
+  EXPECT_EQ(per_step_of(head, "", "", per_step::configured), 0) << "the micro-batches may be others";
+  for (const char* tail :
+       {"Training completed in 12.0 s\n", "total training time: 12.0s\n", "Total time: 12 seconds\n",
+        "{'train_runtime': 12.0, 'train_samples_per_second': 12.0, 'train_steps_per_second': 1.0, 'train_loss': 3.4, "
+        "'epoch': 1.0}\n"})
+    EXPECT_NEAR(per_step_of("", "", tail, per_step::untimed_ms), 500, 1) << tail;
+  EXPECT_EQ(per_step_of("", "", "Total time: 0:12\n", per_step::untimed_ms), 0);
+}
+
+TEST(Settings, TwoDevicesAndRanksBeyondTheWorldAreRead) {
+  const auto recipe_of = [](const std::string& head, const std::string& prefix) {
+    const Told told =
+        import_text(head + prefix + "step 1 | loss 4.0 | dt 100ms\n" + prefix + "step 2 | loss 3.9 | dt 100ms\n");
+    return told.runs.empty() ? nlohmann::json() : nlohmann::json::parse(told.runs.front().run.recipe);
+  };
+  const std::string head = "gpu: NVIDIA A100-SXM4-80GB\nworld_size: 8\n";
+  EXPECT_EQ(recipe_of(head + "Using device: NVIDIA H100 80GB HBM3\n", "").value("other_hardware", ""),
+            "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(
+      recipe_of(head + "Using device: NVIDIA A100\nMFU is relative to an A6000\n", "").value("other_hardware", ""), "");
+  EXPECT_EQ(recipe_of(head, "[rank15] ").value("devices", 0), 16);
+  EXPECT_EQ(recipe_of(head, "[rank7] ").value("devices", 0), 8);
+}
+
 TEST(Settings, NameAPrecisionNarrowerThanThatOfTheWeights) {
   const std::string steps = "step 1 | loss 4.0 | dt 100ms\nstep 2 | loss 3.9 | dt 100ms\n";
   const auto precision = [&](const std::string& head) {

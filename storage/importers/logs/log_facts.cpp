@@ -348,6 +348,10 @@ bool LogFacts::read_hardware(std::string_view line) {
   if (named.empty()) named = hardware_set_in(line);
   if (named.empty()) return false;
   const bool is_first = hardware.empty();
+  const auto is_part = [](const std::string& a, const std::string& b) { return a.find(b) != std::string::npos; };
+  const KeyWords before(line.substr(0, std::min(line.find(named), line.find_first_of(":="))));
+  if (!is_first && !is_part(named, hardware) && !is_part(hardware, named) && one_of(before.last(), {"gpu", "device"}))
+    other_hardware = named;
   if (is_first) hardware = std::move(named);
   // "on an RTX 3080, then on two RTX 4090".
   for (std::string_view rest = line; !names_several && !rest.empty();) {
@@ -662,6 +666,7 @@ Json LogFacts::recipe(std::string_view family) const {
   add("global_batch", global_batch);
   add("tokens_loaded", tokens_loaded);
   add("batches_per_epoch", batches_per_epoch);
+  add("other_hardware", other_hardware);
   add("dtype", dtype);
   add("device", device);
   for (const auto& [name, value] : settings)

@@ -32,6 +32,7 @@ struct LogFacts {
   std::string precision;                 // "fp32", "tf32", "bf16", "fp16", "fp8", "nvfp4"
   std::string device;                    // "cuda", "cpu", "mps"
   std::string hardware;                  // "NVIDIA A100"
+  std::string other_hardware;            // that a line calls the run's device too: "NVIDIA H100"; empty: none
   bool names_several = false;            // the lines name other hardware too
   std::map<std::string, Json> settings;  // that the lines print, by name
 

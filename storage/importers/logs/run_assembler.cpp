@@ -97,6 +97,7 @@ void RunAssembler::pass_on_logged() {
 void RunAssembler::add(const PrintedStep& printed) {
   lr_.add(printed.lr);
   batch_size_.add(printed.batch_size);
+  if (LogFacts& facts = opening_.facts; facts.devices > 0) facts.add_devices(printed.rank + 1);  // "[rank15]" of 8
   measured_ |= !is_missing(printed.loss) || !is_missing(printed.time) || !is_missing(printed.elapsed);
   switch (steps_.add(printed)) {
     case StepMerger::Added::known_step:
@@ -164,6 +165,7 @@ void RunAssembler::pass_on(std::size_t keep) {
     for (double* loss : {&step.loss, &step.val_loss})
       if (in_bits_ && !is_missing(*loss)) *loss *= std::numbers::ln2;
     clock_->take(step);
+    other_figures_.add_step(step, clock_->units(), labels_.rate);
     keep_rate(step);
     if (step.micro >= 0 && !std::exchange(parts_noted_, true))
       sink_->note(step.line, "step " + std::to_string(step.step) + " has only lines of micro-steps (" +
@@ -243,6 +245,7 @@ PrintedUnits RunAssembler::printed_units() const {
   PrintedUnits printed = clock_->units().printed;
   printed.times_from_clock = clock_->from_clock();
   printed.clock_starts_after = clock_->starts_after(steps_.last_step());
+  printed.per_step = other_figures_.per_step(opening_.facts);
   if (!printed.unit.empty()) return printed;
   if (!labels_.rate_text.empty())
     printed.unit = "unknown, printed as " + labels_.rate_text;

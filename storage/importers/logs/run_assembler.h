@@ -13,6 +13,7 @@
 #include "storage/importers/constant_values.h"
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/log_facts.h"
+#include "storage/importers/logs/other_figures.h"
 #include "storage/importers/logs/step_clock.h"
 #include "storage/importers/logs/step_merger.h"
 #include "storage/importers/logs/unit_inference.h"
@@ -47,6 +48,10 @@ class RunAssembler {
   void log(std::string_view name, std::string_view unit, const MetricPoint& point);
   // The steps' own lines show that the batch size or sequence length changes: neither is that of the run.
   void forget_shape(std::int64_t line);
+
+  // The figures beside the step time in a step's line; the total time of the training, where a line names one.
+  void read_figures(std::string_view line, std::int64_t step) { other_figures_.read_step(line, step); }
+  void read_total(std::string_view line) { other_figures_.read_total(line); }
 
   // Times on a line that no step time was read from, as printed.
   void keep_unread_times(std::string times, std::int64_t line);
@@ -96,6 +101,7 @@ class RunAssembler {
   ConstantNumber lr_, batch_size_;
   ConstantTexts texts_;
   StepLabels labels_;
+  OtherFigures other_figures_;
   StepMerger steps_;
   std::optional<StepClock> clock_;  // set once the units are settled; steps are then passed on at once
   struct Logged {

@@ -96,6 +96,7 @@ void StepLog::take(const LogLine& line) {
     case LogLine::Kind::summary:
       release_records();
       ended_ = is_complete_ = true;
+      run_.read_total(line.text);
       return summaries_.note(line.number, "skipped: sums up the whole training");
     case LogLine::Kind::part:
       if (before_first_run() && parts_.size() < most_parts) parts_.emplace_back(line.text);
@@ -350,6 +351,7 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   log_texts(*counted.line, text);
   if (counted.line->has_unread_times && !run_.has_unread_times()) run_.keep_unread_times(unread_times(text), line);
   log_others(*counted.line, text, step, at);
+  run_.read_figures(text, step);
 }
 
 // A validation loss between two blocks is printed before the first step of the second.
@@ -446,7 +448,10 @@ void StepLog::take_early_end() {
 void StepLog::take_words(const LogLine& line) {
   const std::string_view text = trimmed(line.text);
   if (text.empty()) return;
-  if (run_.progress().open && line.place != LogLine::Place::code) early_end_.read(line.text, line.number);
+  if (run_.progress().open && line.place != LogLine::Place::code) {
+    early_end_.read(line.text, line.number);
+    run_.read_total(line.text);
+  }
   const auto item = item_of(line.text);
   const std::string_view heading = heading_of(line.text);
   is_document_ |= item || text.starts_with('#');

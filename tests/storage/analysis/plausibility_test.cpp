@@ -306,6 +306,59 @@ TEST(Steps, that_take_far_longer_by_the_wall_clock_are_doubtful) {
   EXPECT_EQ(why(found(500), FlagId::wall_clock_mismatch), "");
 }
 
+// Whoever wrote the file may have written that, too.
+TEST(Steps, of_a_run_that_only_its_file_calls_launched_here_are_asked_as_an_import_s) {
+  stepladder::Run run = imported("", 0, "");
+  run.source = "launched";
+  run.is_claimed = true;
+  Summary summary = summarise(run, steady(90));
+  summary.wall_ms_median = 500;
+  EXPECT_NE(why(flags_of(run, summary, 2, table()), FlagId::wall_clock_mismatch), "");
+}
+
+TEST(Steps, that_the_log_s_other_figures_deny) {
+  stepladder::Run run = imported("", 0, ""), base = run;
+  const Series fast = steady(400), slow = steady(500);
+  const Summary of_fast = summarise(run, fast), of_slow = summarise(base, slow);
+  const auto doubt = [&](const char* name, double theirs, double ours) {
+    base.printed.per_step = {{name, theirs}};
+    run.printed.per_step = {{name, ours}};
+    const auto flag = doubt_median(1.25, {base, of_slow, slow}, {run, of_fast, fast});
+    return flag ? std::string(to_string(flag->id)) + ": " + flag->why : "";
+  };
+  EXPECT_NE(doubt(per_step::mfu, 0.292 * 500, 0.292 * 400).find("by the MFU that both logs print it is 1 x"),
+            std::string::npos)
+      << doubt(per_step::mfu, 0.292 * 500, 0.292 * 400);
+  EXPECT_EQ(doubt(per_step::mfu, 0.292 * 500, 0.365 * 400), "");
+  EXPECT_NE(doubt(per_step::steps_rate, 1, 0.8), "");
+  EXPECT_NE(doubt(per_step::samples, 512, 256), "");
+  EXPECT_NE(doubt(per_step::configured, 480, 240), "");
+  EXPECT_EQ(doubt(per_step::configured, 240, 480), "") << "the gain is larger than it says";
+  EXPECT_EQ(doubt(per_step::untimed_ms, 5, 150).find("wall-clock-mismatch"), 0u);
+  EXPECT_EQ(doubt(per_step::untimed_ms, 300, 320), "") << "both evaluate as often";
+  run.precision = "bf16";
+  EXPECT_EQ(doubt(per_step::mfu, 0.292 * 500, 0.292 * 400), "") << "perhaps a share of another peak";
+  run.tokens_per_step = 1000;
+  EXPECT_EQ(doubt(per_step::samples, 512, 256), "");
+}
+
+TEST(Steps, whose_parts_take_longer_are_doubtful) {
+  stepladder::Run run = imported("", 0, "");
+  const auto doubt = [&](double parts_ms) {
+    run.printed.per_step = {{per_step::parts_ms, parts_ms}};
+    return why(flags(run, steady(350), 2), FlagId::dt_throughput_mismatch);
+  };
+  EXPECT_EQ(doubt(350), "");
+  EXPECT_NE(doubt(500).find("add up to 500 ms"), std::string::npos) << doubt(500);
+}
+
+TEST(Steps, of_a_log_that_names_two_devices_are_doubtful) {
+  stepladder::Run run = imported("NVIDIA A100-SXM4-80GB", 0, "");
+  EXPECT_EQ(trust_of(flags(run, steady(350), 2)), Trust::trusted);
+  run.recipe = R"({"other_hardware":"NVIDIA H100 80GB HBM3"})";
+  EXPECT_EQ(trust_of(flags(run, steady(350), 2)), Trust::doubtful);
+}
+
 TEST(Steps, that_a_log_lacks_or_repeats_make_it_doubtful) {
   const stepladder::Run run = imported("", 0, "");
   const auto found = [&](std::int64_t steps, std::int64_t last, std::int64_t repeated) {
