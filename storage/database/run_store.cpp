@@ -111,9 +111,10 @@ void RunStore::rename_run(RunId run, const std::string& name) {
   impl_->database.run("UPDATE runs SET name = ? WHERE id = ?", bounded(name, longest_name), run);
 }
 
-// A launched run is this user's if the order book has it, or the order of another machine that it is of.
+// A launched run is this user's if the order book has it, or the order of another machine that it is of. What is in
+// memory comes from nowhere else.
 Run RunStore::marked(Run run) {
-  if (run.source != "launched") return run;
+  if (run.source != "launched" || file().empty()) return run;
   try {
     const std::size_t far = run.source_path.find(":runs/");
     run.is_claimed = !parts_->launches.has_anywhere(order_kind::launch, run.uid) &&
