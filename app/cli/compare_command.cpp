@@ -144,14 +144,22 @@ int gate_status(const Comparisons& compared, bool ignores_loss) {
 
 int compare(const CompareOptions& options, const CommonOptions& common) {
   const bool is_first = options.against.empty();
-  if (options.runs.size() < (is_first ? 2 : 1))
+  const auto refuse = [&] {
     throw UsageError("compare needs a baseline and a run", {.code = "missing-argument",
                                                             .argument = is_first ? "runs" : "run",
                                                             .hint = "`stepladder compare BASE RUN...`"});
+  };
+  if (options.runs.empty()) refuse();
   RunStore store = open_existing(common.database);
-  std::vector<Run> found{find_run(store, is_first ? options.runs.front() : options.against)};
-  for (Run& run : find_runs(store, {options.runs.begin() + is_first, options.runs.end()}))
-    found.push_back(std::move(run));
+  std::vector<Run> found;
+  if (is_first && options.runs.size() == 1) {  // "1-9": the first of them is the baseline
+    found = find_runs(store, options.runs);
+    if (found.size() < 2) refuse();
+  } else {
+    found.push_back(find_run(store, is_first ? options.runs.front() : options.against));
+    for (Run& run : find_runs(store, {options.runs.begin() + is_first, options.runs.end()}))
+      found.push_back(std::move(run));
+  }
   const std::int64_t most_steps = most_steps_of_each(found.size());
   const auto itself = [&](const Run& run) { return run.id == found.front().id; };
   if (std::any_of(found.begin() + 1, found.end(), itself))

@@ -15,6 +15,7 @@
 #include "app/host/environment.h"
 #include "app/launch/ladder_file.h"
 #include "storage/database/not_stored_now.h"
+#include "storage/name_pattern.h"
 
 namespace stepladder {
 namespace {
@@ -139,7 +140,8 @@ void DesktopState::undo_at(std::size_t place) {
     name_next();
     throw;
   }
-  messages.notice("Undone: " + change.what);
+  const std::string first = change.what.substr(0, 1);
+  messages.notice("Undone: " + lower_case(first) + change.what.substr(first.size()));
 }
 
 void DesktopState::forget_changes() {

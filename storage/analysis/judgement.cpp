@@ -463,10 +463,8 @@ void withdraw_both(SpeedUp& a, SpeedUp& b) {
 }
 
 void agree_on_baseline(std::span<RungJudgement* const> rungs) {
-  const auto baseline = std::ranges::find(rungs, true, [](const RungJudgement* rung) { return rung->is_baseline; });
   for (RungJudgement* rung : rungs)
-    if (baseline != rungs.end() && !rung->is_baseline && rung->stands_on == (*baseline)->rung)
-      withdraw_both(rung->over_baseline, rung->own_step);
+    if (rung->stands_on_baseline) withdraw_both(rung->over_baseline, rung->own_step);
 }
 
 }  // namespace
@@ -495,9 +493,8 @@ void hold_families_together(std::vector<RungJudgement>& rungs) {
   }
   hold_together(over_previous);
   hold_together(all, 0);
-  for (std::size_t i = 1; i < rungs.size(); ++i)
-    if (!rungs[i].is_baseline && rungs[i].stands_on == rungs[i - 1].rung)
-      withdraw_both(rungs[i].over_previous, rungs[i].own_step);
+  for (RungJudgement& rung : rungs)
+    if (rung.stands_on_previous) withdraw_both(rung.over_previous, rung.own_step);
   agree_on_baseline(all);
 }
 
@@ -536,6 +533,21 @@ void doubt_comparisons(std::span<const Subject> subjects, std::size_t baseline, 
   }
 }
 
+// What is known of the subject at this place without another.
+RungJudgement judged_alone(const Subject& all, const Counted& counted, std::size_t place, const HardwareTable& hardware,
+                           const std::vector<RunPlace>& baseline) {
+  const Subject& subject = counted.subjects[place];
+  RungJudgement rung{.rung = subject.rung};
+  for (const MeasuredRun& run : all.runs) rung.runs.push_back(run.run);
+  rung.count = counted.counts[place];
+  rung.is_under_way = is_under_way(all);
+  take_throughput(rung, subject);
+  rung.run_seconds = run_seconds_of(subject);
+  take_plausibility(rung, subject, counted.repeats[place], hardware, baseline);
+  note_copies(counted.copies[place], rung);
+  return rung;
+}
+
 }  // namespace
 
 std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::size_t baseline,
@@ -549,14 +561,8 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
   std::vector<Sample> samples;
   for (const Subject& subject : subjects) {
     const std::size_t place = rungs.size();
-    RungJudgement& rung = rungs.emplace_back(RungJudgement{.rung = subject.rung, .noise_floor = options.noise_floor});
-    for (const MeasuredRun& run : all_subjects[place].runs) rung.runs.push_back(run.run);
-    rung.count = counted.counts[place];
-    rung.is_under_way = is_under_way(all_subjects[place]);
-    take_throughput(rung, subject);
-    rung.run_seconds = run_seconds_of(subject);
-    take_plausibility(rung, subject, counted.repeats[place], hardware, places[baseline]);
-    note_copies(counted.copies[place], rung);
+    rungs.push_back(judged_alone(all_subjects[place], counted, place, hardware, places[baseline]));
+    rungs.back().noise_floor = options.noise_floor;
     samples.push_back(with_intervals ? sample_of(subject) : Sample{});
   }
   doubt_comparisons(subjects, baseline, rungs);
@@ -606,6 +612,8 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     if (is_missing(rung.over_baseline.factor))
       rung.why_no_factor = reason_without_factor(subjects[baseline], rungs[baseline], subjects[i], rung,
                                                  are_together(places[baseline], places[i]));
+    rung.stands_on_baseline = below == baseline;
+    rung.stands_on_previous = below + 1 == i;
     rung.own_step = below == baseline ? rung.over_baseline : below + 1 == i ? rung.over_previous : gain(below, i);
     rung.does_the_same = do_the_same(subjects[below], subjects[i]);
     rung.needed_run_seconds = rungs[baseline].run_seconds + rung.run_seconds;

@@ -88,7 +88,8 @@ struct RungJudgement {
   std::string why_no_factor;              // why it has none: "baseline: no step times"; empty: it has one
   bool is_baseline = false;
   int stands_on = 0;  // the rung whose changes it keeps; the baseline for one that stands alone
-  Gain own_step;      // over that rung; factor missing for the baseline
+  bool stands_on_baseline = false, stands_on_previous = false;  // whose numbers may be another subject's too
+  Gain own_step;  // over the rung that it stands on; factor missing for the baseline
   bool does_the_same =
       false;             // as that rung: a run of each has the same losses to the last bit, and the same operators
   int loss_against = 0;  // the rung that the loss is compared with

@@ -42,6 +42,18 @@ class OneTruth(unittest.TestCase):
                        env={**os.environ, "STEPLADDER_DIR": str(folder),
                             "PYTHONPATH": str(PYTHON)})
 
+    def test_a_verdict_over_the_baseline_does_not_depend_on_the_runs_beside_it(self):
+        for i, ms in enumerate((100, 78, 78.1, 80)):
+            (self.place.path / f"run{i}.log").write_text("".join(
+                f"step {step} | loss {4 - 0.01 * step:.4f} | dt {ms + step * 7 % 5 / 10:.1f} ms | tok/s {8192e3 / ms:.0f}\n"
+                for step in range(1, 61)))
+            self.place.json("import", self.place.path / f"run{i}.log", "--tokens-per-step", "8192")
+        verdicts = lambda *runs: {run["id"]: run["verdict"] for run in self.place.json("compare", *runs)["runs"]}
+        self.assertEqual(verdicts("1", "2", "3", "4"), {2: "faster", 3: "faster", 4: "faster"})
+        self.assertEqual(verdicts("1", "4", "2", "3"), {2: "faster", 3: "faster", 4: "faster"})
+        self.assertEqual(verdicts("1-4"), verdicts("1", "2", "3", "4"))  # the first of them is the baseline
+        self.assertEqual(self.place.run("compare", "2")[0], 2)
+
     def test_journals_are_repeats_by_their_configuration(self):
         folder = self.place.path / "night"
         self.journals(folder, [[f"{optimizer}-{lr}-{seed}", {"optimizer": optimizer, "lr": lr, "seed": seed}]

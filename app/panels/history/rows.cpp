@@ -304,7 +304,7 @@ void HistoryRows::update(HistoryColumns& columns, const Workspace& workspace) {
     longest_name = std::max(longest_name, entry->run.name.size());
   }
   const std::vector<const RunEntry*> entries = sorted(found, *this, columns, workspace);
-  shape = shape_of(found, {&workspace, baseline});
+  if (filter_problem.empty()) shape = shape_of(found, {&workspace, baseline});  // else the columns stay
   if (group_value.empty() && group == HistoryGroup::tree) return add_tree(rows, entries, workspace);
   if (!group_value.empty() || group != HistoryGroup::none) return add_groups(*this, columns, entries, workspace);
   for (const RunEntry* entry : entries) rows.push_back({.entry = entry});

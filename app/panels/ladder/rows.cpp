@@ -375,7 +375,12 @@ std::string verify_tooltip(const LadderRung& rung, const LadderRung& below) {
 
 void truth_pill(const LadderRung& rung) {
   if (const FlagKind* doubt = doubt_of(rung.judged); doubt && rung.judged.trust == Trust::doubtful) {
-    pill(title_in_lower_case(*doubt), Tone::warning);
+    const std::string title = title_in_lower_case(*doubt);
+    ImGui::PushFont(fonts().regular, small_size);
+    const std::string shown = cut_to(title, ImGui::GetContentRegionAvail().x - px(22));
+    ImGui::PopFont();
+    pill(shown, Tone::warning);
+    if (shown != title) wrapped_tooltip(title, 300);
     return mark("ladder.doubt." + std::to_string(rung.judged.rung));
   }
   if (!is_missing(rung.judged.limit.tflops) && !is_missing(rung.judged.limit.peak_tflops)) {

@@ -294,7 +294,7 @@ void draw_legend(const Roofline& roofline, const Roof& roof) {
        {std::pair(PointLook::here, "this hardware"), std::pair(PointLook::elsewhere, "other hardware"),
         std::pair(PointLook::impossible, "impossible")}) {
     const auto has_it = [&](const RooflinePoint& point) { return look_of(point, roof) == look; };
-    if (std::ranges::none_of(roofline.points, has_it)) continue;
+    if (std::ranges::none_of(roofline.points, has_it) || (look == PointLook::elsewhere && !roof.hardware)) continue;
     const float line = ImGui::GetTextLineHeight();
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const ImVec4 colour = look == PointLook::impossible ? palette().bad : palette().text;

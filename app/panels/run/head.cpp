@@ -251,7 +251,11 @@ void RunFigures::draw(const Workspace& workspace, const RunEntry& shown, Command
       {"validation loss", loss_text(summary.val_loss_last),
        is_missing(summary.val_loss_min) ? "not evaluated" : "min " + loss_text(summary.val_loss_min)},
       {"MFU", mfu[0] ? mfu.data() : "-",
-       mfu[0] ? use.convention + (use.condition.empty() ? "" : ", " + use.condition) : "unknown peak or model", doubt},
+       mfu[0]                                ? use.convention + (use.condition.empty() ? "" : ", " + use.condition)
+       : is_missing(summary.tokens_per_s)    ? "no throughput"
+       : shown.run.model_flops_per_token > 0 ? "unknown peak"
+                                             : "unknown model",
+       doubt},
       {"steps", grouped(summary.steps), grouped(summary.warmup_steps) + " warm-up"},
   }};
   figure_tiles(tiles);

@@ -44,6 +44,19 @@ TEST_F(Rungs, FactorsAreOverTheFirstUnlessAnotherIsChosen) {
   EXPECT_EQ(rungs[2].loss.verdict, LossVerdict::worse);
 }
 
+// Runs of no ladder, or of several, have the same numbers of rungs.
+TEST_F(Rungs, AVerdictOverTheBaselineDoesNotDependOnTheRunBefore) {
+  for (stepladder::Run& run : runs_) run.rung = 0;
+  series_[2].dt_ms = series_[1].dt_ms;
+  summaries_[2] = summarise(series_[2], -1, 1000);
+  std::vector<Subject> subjects;
+  for (const MeasuredRun& run : measured_) subjects.push_back({.rung = run.run->rung, .runs = {run}});
+  const std::vector<RungJudgement> rungs = judge(subjects, 0, {});
+  EXPECT_EQ(rungs[1].over_baseline.verdict, Verdict::faster);
+  EXPECT_EQ(rungs[2].over_previous.verdict, Verdict::same);
+  EXPECT_EQ(rungs[2].over_baseline.verdict, Verdict::faster);
+}
+
 TEST_F(Rungs, OnlyARunWithAClockSaysHowLongARepeatTakes) {
   runs_[0].started_at = 100, runs_[0].ended_at = 160;
   const std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
