@@ -35,6 +35,14 @@ class Views(unittest.TestCase):
         self.palette("show history", "history.filter")
         desktop.picture("history-first")
         desktop.click("history.run.1")
+        desktop.keys("F2")
+        desktop.anchor("history.name.field")
+        desktop.keys("Escape")  # then the keys are the table's again
+        desktop.wait(lambda: "history.name.field" not in desktop.ui_test_anchors(), "the end of the renaming")
+        desktop.keys("Return")
+        desktop.anchor("run.picker")
+        self.palette("show history", "history.filter")
+        desktop.click("history.run.1")
         desktop.click("history.box.2")
         desktop.wait(lambda: "history.tag" in desktop.ui_test_anchors(), "the selection's buttons")
 

@@ -100,7 +100,7 @@ void draw_name(HistoryTable& table, const HistoryRow& row, Commands& commands) {
     ImGui::PopStyleVar();
     mark("history.name.field");
     if (done) commands.push_back(RenameRun{entry.run.id, table.name.data()});
-    if (done || ImGui::IsKeyPressed(ImGuiKey_Escape)) table.renaming = 0;
+    if (done || ImGui::IsKeyPressed(ImGuiKey_Escape)) table.end_renaming();
     return;
   }
   middle_line();
@@ -366,6 +366,13 @@ void handle_table_keys(HistoryTable& table, const Workspace& workspace, Commands
 void HistoryTable::rename(const RunEntry& entry) {
   renaming = entry.run.id;
   std::snprintf(name.data(), name.size(), "%s", entry.run.name.c_str());
+}
+
+// The keys are the table's again: the field's focus doesn't stay to take Enter and Space.
+void HistoryTable::end_renaming() {
+  cursor = std::exchange(renaming, 0);
+  shows_cursor = true;
+  ImGui::SetNavCursorVisible(false);
 }
 
 void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& workspace, Commands& commands) {

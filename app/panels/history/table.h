@@ -25,6 +25,7 @@ struct HistoryTable {
   std::map<RunId, int> colours;  // of the selected runs, as in the chart beneath
 
   void rename(const RunEntry& entry);  // begins
+  void end_renaming();
 };
 
 // Up, Down, Page Up, Page Down, Home and End go through the runs, with Shift select those in between, Space selects or
